@@ -1,0 +1,162 @@
+"""The architecture of an encoder as plain, frozen data.
+
+Field names are the keys of a checkpoint's config.json, so that a reader of
+Devlin et al. 2018 (arXiv 1810.04805), section 3, and of a released checkpoint
+finds the same word in both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+ATTENTION_KINDS = ("bidirectional", "causal")
+
+#: config.json spells some sizes differently in some families.
+_ALIASES = {
+    "dim": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "hidden_dim": "intermediate_size",
+    "activation": "hidden_act",
+}
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """Sizes and choices of one encoder whose block is BERT's.
+
+    Dimensions, one legend for the whole project: B batch, T tokens, D hidden
+    size, H heads, Dh head size, I intermediate size, V vocabulary, L layers.
+
+    Attributes:
+        vocab_size: V.
+        hidden_size: D, a multiple of num_attention_heads.
+        num_hidden_layers: L.
+        num_attention_heads: H.
+        intermediate_size: I, width of the feed-forward part.
+        hidden_act: 'gelu' is the erf form, 'gelu_new' the tanh form, 'relu'.
+        max_position_embeddings: rows of the position table.
+        type_vocab_size: rows of the segment table; 0 where there is none.
+        layer_norm_eps: added to the variance in each LayerNorm.
+        model_type: the family; decides the checkpoint's parameter names.
+        is_decoder: trained with a causal mask, so that row t predicts t+1.
+        reading_order: 'left-to-right', or 'right-to-left' for twin-rtl, whose
+            pieces between [CLS] and the last [SEP] are read reversed.
+        embedding_size: width of the embedding tables where it differs from D
+            (ALBERT, ELECTRA); None means D.
+        id2label: class names of a fine-tuned head, by index.
+    """
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    layer_norm_eps: float = 1e-12
+    initializer_range: float = 0.02
+    pad_token_id: int = 0
+    model_type: str = "bert"
+    is_decoder: bool = False
+    reading_order: str = "left-to-right"
+    embedding_size: int | None = None
+    num_labels: int = 2
+    id2label: tuple[str, ...] = ()
+    problem_type: str | None = None
+    architectures: tuple[str, ...] = ()
+    tie_word_embeddings: bool = True
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                 "intermediate_size", "max_position_embeddings")
+        for name in sizes:
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"config: {name} is {value!r}; it must be a whole number of at least 1")
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(
+                f"config: hidden_size {self.hidden_size} is not a multiple of "
+                f"num_attention_heads {self.num_attention_heads}"
+            )
+
+    @property
+    def head_size(self) -> int:
+        """Dh = D / H."""
+        return self.hidden_size // self.num_attention_heads
+
+    @property
+    def table_width(self) -> int:
+        """Width of the embedding tables: D, or the factorised size."""
+        return self.embedding_size or self.hidden_size
+
+    @property
+    def attention_kind(self) -> str:
+        """The attention pattern the model was trained with."""
+        return "causal" if self.is_decoder else "bidirectional"
+
+    @property
+    def position_offset(self) -> int:
+        """First row used of the position table (RoBERTa starts after padding)."""
+        return self.pad_token_id + 1 if self.model_type in ("roberta", "camembert", "xlm-roberta") else 0
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest input in tokens, specials included."""
+        return self.max_position_embeddings - self.position_offset
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> BertConfig:
+        """Read a config.json.
+
+        Args:
+            values: the parsed JSON object; unknown keys are kept in `extra`.
+
+        Raises:
+            ValueError: a size is missing its sense (zero, text, not a multiple).
+        """
+        if not isinstance(values, Mapping):
+            raise ValueError("config.json holds no JSON object")
+        known = {f.name for f in dataclasses.fields(cls)} - {"extra"}
+        taken: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        for key, value in values.items():
+            name = _ALIASES.get(key, key) if values.get("model_type") == "distilbert" else key
+            if name in known and value is not None:
+                taken[name] = value
+            else:
+                rest[key] = value
+        if values.get("model_type") in ("distilbert",):
+            taken["type_vocab_size"] = 0
+        labels = taken.get("id2label")
+        if isinstance(labels, Mapping):
+            taken["id2label"] = tuple(str(labels[k]) for k in sorted(labels, key=int))
+        elif labels is not None:
+            taken["id2label"] = tuple(str(label) for label in labels)
+        if taken.get("id2label"):
+            taken["num_labels"] = len(taken["id2label"])
+        if "architectures" in taken:
+            taken["architectures"] = tuple(taken["architectures"])
+        return cls(**taken, extra=rest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The config.json that transformers reads back to the same model."""
+        values = dict(self.extra)
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            if f.name == "extra" or (f.name == "num_labels" and self.id2label):
+                continue
+            if f.name == "id2label":
+                if value:
+                    values["id2label"] = {str(i): label for i, label in enumerate(value)}
+                    values["label2id"] = {label: i for i, label in enumerate(value)}
+                continue
+            if f.name == "embedding_size" and value is None:
+                continue
+            values[f.name] = list(value) if isinstance(value, tuple) else value
+        return values

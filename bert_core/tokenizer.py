@@ -1,0 +1,194 @@
+"""Text to WordPiece tokens with ids, segments, and word and character alignment.
+
+A thin layer over the `tokenizers` library (Devlin et al. 2018, section 3, for
+the [CLS] A [SEP] B [SEP] form; Wu et al. 2016, arXiv 1609.08144, for WordPiece).
+It imports no transformers, which would cost two seconds at start-up.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import Tokenizer as FastTokenizer
+
+MASK = "[MASK]"
+#: Longest text that is looked at, in characters; far beyond any model's limit.
+MAX_CHARACTERS = 200_000
+
+Offsets = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One input as a model gets it; every sequence has T entries.
+
+    Attributes:
+        text, pair: what was encoded.
+        tokens: the pieces, specials included.
+        input_ids: vocabulary ids.
+        token_type_ids: 0 for the first sentence, 1 for the second.
+        special: True for [CLS], [SEP] and padding, False for [MASK].
+        word_ids: index of the word within its sentence, None for specials.
+        sequence_ids: 0 or 1 for the sentence, None for specials.
+        offsets: [start, end) in code points of its sentence, (0, 0) for specials.
+        mask_positions: positions of [MASK].
+        dropped: number of pieces cut off at the model's limit.
+        cut_at: for each sentence, the code point where the cut fell, or None.
+    """
+
+    text: str
+    pair: str | None
+    tokens: tuple[str, ...]
+    input_ids: tuple[int, ...]
+    token_type_ids: tuple[int, ...]
+    special: tuple[bool, ...]
+    word_ids: tuple[int | None, ...]
+    sequence_ids: tuple[int | None, ...]
+    offsets: tuple[Offsets, ...]
+    mask_positions: tuple[int, ...]
+    dropped: int = 0
+    cut_at: tuple[int | None, int | None] = (None, None)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def truncated(self) -> bool:
+        return self.dropped > 0
+
+    @property
+    def content(self) -> tuple[int, ...]:
+        """Positions that are not specials."""
+        return tuple(i for i, special in enumerate(self.special) if not special)
+
+
+class Tokenizer:
+    """A model's tokenizer, read-only and safe to share between threads.
+
+    Args:
+        fast: the library's tokenizer, already with its template of specials.
+        limit: longest input in tokens, specials included.
+        specials: names of the special tokens by role: 'cls', 'sep', 'mask',
+            'pad', 'unk'; a role the family lacks is left out.
+        has_segments: False where the model has no segment table.
+    """
+
+    def __init__(self, fast: FastTokenizer, limit: int, specials: dict[str, str], has_segments: bool = True):
+        if limit < 3:
+            raise ValueError(f"a limit of {limit} tokens leaves no room for text beside the special tokens")
+        fast.no_padding()
+        fast.no_truncation()
+        self._whole = fast
+        self._cut = FastTokenizer.from_str(fast.to_str())
+        self._cut.enable_truncation(limit, strategy="longest_first")
+        self.limit = limit
+        self.specials = dict(specials)
+        self.has_segments = has_segments
+        self.mask_token = specials.get("mask")
+        self.mask_id = self.id_of(self.mask_token) if self.mask_token else None
+        self._special_ids = {self.id_of(name) for role, name in specials.items() if role not in ("mask", "unk")}
+
+    @property
+    def vocab_size(self) -> int:
+        return self._whole.get_vocab_size()
+
+    @property
+    def backend(self) -> FastTokenizer:
+        """The library's own object, to show its steps (normaliser, pre-tokeniser)."""
+        return self._whole
+
+    def id_of(self, token: str) -> int | None:
+        """Vocabulary id of a piece, None if it is not in the vocabulary."""
+        return self._whole.token_to_id(token)
+
+    def token_of(self, index: int) -> str:
+        """The piece with this vocabulary id.
+
+        Raises:
+            ValueError: no piece has it.
+        """
+        token = self._whole.id_to_token(int(index))
+        if token is None:
+            raise ValueError(f"id {index} is outside the vocabulary of {self.vocab_size} pieces")
+        return token
+
+    def decode(self, ids: list[int]) -> str:
+        """Pieces joined to text, specials left out."""
+        return self._whole.decode([int(i) for i in ids])
+
+    def encode(self, text: str, pair: str | None = None) -> Encoding:
+        """Tokenise one sentence or a pair, cut at the model's limit.
+
+        Args:
+            text: any string; [MASK] stands for this model's mask token.
+            pair: the second sentence, or None.
+
+        Returns:
+            The Encoding; `dropped` says how many pieces did not fit.
+        """
+        text, pair = self._clean(text), None if pair is None else self._clean(pair)
+        parts = (self._with_mask(text),) if pair is None else (self._with_mask(text), self._with_mask(pair))
+        whole = self._whole.encode(*parts)
+        kept = whole if len(whole.ids) <= self.limit else self._cut.encode(*parts)
+        return self._freeze(text, pair, kept, len(whole.ids) - len(kept.ids))
+
+    def _clean(self, text: str) -> str:
+        """Bound the length and replace what is no character (lone surrogates)."""
+        return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+    def _with_mask(self, text: str) -> str:
+        return text.replace(MASK, self.mask_token) if self.mask_token else text
+
+    def _freeze(self, text: str, pair: str | None, kept, dropped: int) -> Encoding:
+        ids = tuple(kept.ids)
+        sequence_ids = tuple(kept.sequence_ids)
+        special = tuple(s is None or i in self._special_ids for s, i in zip(sequence_ids, ids, strict=True))
+        segments = kept.type_ids if self.has_segments else [0] * len(ids)
+        ends = [max((e for (_, e), s in zip(kept.offsets, sequence_ids, strict=True) if s == n), default=0)
+                for n in (0, 1)]
+        cut_at = (None, None)
+        if dropped:
+            lengths = (len(text.rstrip()), len((pair or "").rstrip()))
+            cut_at = tuple(end if end < length else None for end, length in zip(ends, lengths, strict=True))
+        return Encoding(
+            text=text, pair=pair, tokens=tuple(kept.tokens), input_ids=ids, token_type_ids=tuple(segments),
+            special=special, word_ids=tuple(kept.word_ids), sequence_ids=sequence_ids,
+            offsets=tuple(tuple(o) for o in kept.offsets),
+            mask_positions=tuple(n for n, i in enumerate(ids) if i == self.mask_id and self.mask_id is not None),
+            dropped=dropped, cut_at=cut_at,
+        )
+
+
+def read_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:
+    """Read tokenizer.json (or vocab.txt) of a checkpoint folder.
+
+    Raises:
+        ValueError: the folder has no tokenizer that can be read without
+            running code.
+    """
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        raise ValueError(f"{folder.name}: no tokenizer.json")
+    try:
+        fast = FastTokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise ValueError(f"{folder.name}: tokenizer.json can't be read ({error})") from None
+    return Tokenizer(fast, limit, special_tokens(folder, fast), has_segments)
+
+
+def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:
+    """Role -> token, from the folder's own files or by BERT's names."""
+    names: dict[str, str] = {}
+    for file in ("special_tokens_map.json", "tokenizer_config.json"):
+        if (folder / file).exists():
+            values = json.loads((folder / file).read_text(encoding="utf-8"))
+            for role in ("cls", "sep", "mask", "pad", "unk"):
+                value = values.get(f"{role}_token")
+                value = value.get("content") if isinstance(value, dict) else value
+                if isinstance(value, str):
+                    names.setdefault(role, value)
+    for role, token in (("cls", "[CLS]"), ("sep", "[SEP]"), ("mask", MASK), ("pad", "[PAD]"), ("unk", "[UNK]")):
+        names.setdefault(role, token)
+    return {role: token for role, token in names.items() if fast.token_to_id(token) is not None}

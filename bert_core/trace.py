@@ -1,0 +1,415 @@
+"""One forward pass, every intermediate, frozen: the one thing every view reads.
+
+A TraceRequest says what to run; `run_batch` runs several in one pass and gives
+back a Trace each, of read-only NumPy arrays without padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bert_core import model as bert
+from bert_core.config import ATTENTION_KINDS, BertConfig
+from bert_core.load import Loaded
+from bert_core.tokenizer import Encoding
+
+Array = np.ndarray
+
+#: Arrays that describe the input; always there.
+INPUT_PARTS = ("tokens", "input_ids", "token_type_ids", "attention_mask")
+EMBEDDING_PARTS = ("token_embeddings", "segment_embeddings", "position_embeddings", "embedding_sum",
+                   "embedding_output")
+#: Arrays with one entry a layer -> the LayerOutput field they are.
+LAYER_PARTS = {
+    "query": "query", "key": "key", "value": "value", "attention_scores": "attention_scores",
+    "attention_probs": "attention_probs", "context": "context", "attention_output": "attention_output",
+    "intermediate": "intermediate",
+}
+HEAD_PARTS = ("pooled_output", "mlm_positions", "mlm_logits", "nsp_logits", "lm_logits", "logits",
+              "start_logits", "end_logits")
+ALL_PARTS = (*INPUT_PARTS, *EMBEDDING_PARTS, *LAYER_PARTS, "hidden_states", *HEAD_PARTS)
+#: Axes that run over tokens, by array, for giving back reading order.
+_TOKEN_AXES = {
+    **dict.fromkeys((*INPUT_PARTS, *EMBEDDING_PARTS, "lm_logits", "start_logits", "end_logits"), (0,)),
+    **dict.fromkeys(("context", "attention_output", "intermediate", "hidden_states"), (1,)),
+    **dict.fromkeys(("query", "key", "value"), (2,)),
+    **dict.fromkeys(("attention_scores", "attention_probs"), (2, 3)),
+}
+
+
+class MissingPart(AttributeError):
+    """The Trace lacks this array: the model has no such part, or nobody asked for it."""
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """What to run: plain data, so that it is a cache key, a link and a message.
+
+    Positions count [CLS] as 0, in reading order. Layers and heads are 0-based.
+
+    Attributes:
+        text, pair: one sentence, or two.
+        model: name; None is the engine's default.
+        attention: 'bidirectional' or 'causal'; None is the model's own.
+        masked: positions that become [MASK].
+        replaced: (position, vocabulary id) put there instead.
+        hidden: positions that no other token may look at.
+        cut: (query, key) pairs blocked in every layer and head.
+        window: a query sees keys at most this far away; None is no limit.
+        heads_off: (layer, head) whose context is zero.
+        embeddings_off: of 'token', 'segment', 'position'.
+        position_order: position id for each token; None counts up.
+        segments: segment id for each token; None takes the sentence's.
+        parts: arrays wanted (see ALL_PARTS); None is all of them.
+        all_logits: vocabulary logits at every position, not only at [MASK].
+        precision: 'fp32', 'bf16', or 'fp64' where the model was loaded so.
+    """
+
+    text: str
+    pair: str | None = None
+    attention: str | None = None
+    model: str | None = None
+    masked: tuple[int, ...] = ()
+    replaced: tuple[tuple[int, int], ...] = ()
+    hidden: tuple[int, ...] = ()
+    cut: tuple[tuple[int, int], ...] = ()
+    window: int | None = None
+    heads_off: tuple[tuple[int, int], ...] = ()
+    embeddings_off: tuple[str, ...] = ()
+    position_order: tuple[int, ...] | None = None
+    segments: tuple[int, ...] | None = None
+    parts: tuple[str, ...] | None = None
+    all_logits: bool = False
+    precision: str = "fp32"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not isinstance(self.pair, str | None):
+            raise ValueError("text and pair must be strings")
+        if self.attention not in (None, *ATTENTION_KINDS):
+            raise ValueError(f"attention {self.attention!r}: choose one of {', '.join(ATTENTION_KINDS)}")
+        if self.precision not in ("fp32", "bf16", "fp64"):
+            raise ValueError(f"precision {self.precision!r}: choose fp32, bf16 or fp64")
+        unknown = set(self.parts or ()) - set(ALL_PARTS)
+        if unknown:
+            raise ValueError(f"unknown part {sorted(unknown)[0]!r}; known: {', '.join(ALL_PARTS)}")
+        wrong = set(self.embeddings_off) - {"token", "segment", "position"}
+        if wrong:
+            raise ValueError(f"embedding {sorted(wrong)[0]!r}: choose token, segment or position")
+
+    def wants(self, part: str) -> bool:
+        return self.parts is None or part in self.parts
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Read-only arrays of one run, by the names and shapes of the interfaces.
+
+    T tokens (specials, no padding), D hidden, H heads, Dh head size, I
+    intermediate, V vocabulary, L layers, P scored positions:
+
+    tokens, input_ids, token_type_ids, attention_mask (T,); token_embeddings,
+    segment_embeddings, position_embeddings, embedding_sum, embedding_output
+    (T, D); query, key, value (L, H, T, Dh); attention_scores (scaled, before
+    the mask), attention_probs (L, H, Tq, Tk); context, attention_output
+    (L, T, D); intermediate (L, T, I); hidden_states (L+1, T, D);
+    pooled_output (D,); mlm_positions (P,), mlm_logits (P, V); nsp_logits (2,),
+    index 0 IsNext; lm_logits (T, V), row t predicts token t+1 (t-1 for a model
+    that reads right to left); logits, start_logits, end_logits.
+
+    An array that isn't there raises MissingPart.
+    """
+
+    arrays: Mapping[str, Array]
+    request: TraceRequest
+    encoding: Encoding
+    config: BertConfig
+    model: str
+    attention_kind: str
+
+    def __getattr__(self, name: str) -> Array:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        arrays = self.__dict__["arrays"]
+        if name in arrays:
+            return arrays[name]
+        if name in ALL_PARTS:
+            raise MissingPart(f"{name}: {self.model} has no such part, or the request did not ask for it")
+        raise AttributeError(name)
+
+    def has(self, name: str) -> bool:
+        return name in self.arrays
+
+    def __len__(self) -> int:
+        return len(self.encoding)
+
+    @property
+    def truncated(self) -> bool:
+        return self.encoding.truncated
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in self.arrays.values())
+
+    def save(self, path: str | Path) -> None:
+        """Write all arrays and `attention_kind` as .npz, no pickled objects."""
+        np.savez(path, **self.arrays, attention_kind=np.array(self.attention_kind))
+
+
+# --- from a request to one row of a batch ------------------------------------
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One request as the model will see it, still in reading order."""
+
+    request: TraceRequest
+    encoding: Encoding
+    attention: str
+
+
+def prepare(loaded: Loaded, request: TraceRequest) -> Prepared:
+    """Tokenise, put masks and replacements in, check every position.
+
+    Raises:
+        ValueError: a position, layer, head or id that isn't there.
+    """
+    encoding = loaded.tokenizer.encode(request.text, request.pair)
+    length, config = len(encoding), loaded.config
+    check_range("position", (*request.masked, *request.hidden, *(p for p, _ in request.replaced),
+                             *(p for pair in request.cut for p in pair)), length)
+    check_range("layer", [layer for layer, _ in request.heads_off], config.num_hidden_layers)
+    check_range("head", [head for _, head in request.heads_off], config.num_attention_heads)
+    check_range("vocabulary id", [i for _, i in request.replaced], config.vocab_size)
+    if request.masked and loaded.tokenizer.mask_id is None:
+        raise ValueError(f"{loaded.name} has no [MASK] token")
+    for name, values, top in (("position_order", request.position_order, config.max_tokens),
+                              ("segments", request.segments, max(config.type_vocab_size, 1))):
+        if values is not None:
+            if len(values) != length:
+                raise ValueError(f"{name} has {len(values)} entries; the input has {length} tokens")
+            check_range(name, values, top)
+    if request.window is not None and request.window < 0:
+        raise ValueError(f"window {request.window}: must be 0 or more")
+    changes = dict(request.replaced) | dict.fromkeys(request.masked, loaded.tokenizer.mask_id)
+    if changes:
+        encoding = with_ids(loaded, encoding, changes)
+    if request.segments is not None:
+        encoding = replace(encoding, token_type_ids=request.segments)
+    return Prepared(request, encoding, request.attention or config.attention_kind)
+
+
+def check_range(what: str, values, count: int) -> None:
+    """ValueError for the first value outside 0..count-1."""
+    for value in values:
+        if not 0 <= value < count:
+            raise ValueError(f"{what} {value} is outside 0 to {count - 1}")
+
+
+def with_ids(loaded: Loaded, encoding: Encoding, changes: Mapping[int, int]) -> Encoding:
+    """The encoding with other ids at some positions."""
+    ids = tuple(changes.get(n, i) for n, i in enumerate(encoding.input_ids))
+    tokens = tuple(loaded.tokenizer.token_of(i) if n in changes else t
+                   for n, (i, t) in enumerate(zip(ids, encoding.tokens, strict=True)))
+    masks = tuple(n for n, i in enumerate(ids) if i == loaded.tokenizer.mask_id)
+    special = tuple(s and n not in changes for n, s in enumerate(encoding.special))
+    return replace(encoding, input_ids=ids, tokens=tokens, mask_positions=masks, special=special)
+
+
+def reading_order(config: BertConfig, length: int) -> Array | None:
+    """Permutation between reading and model order, its own inverse; None if they agree."""
+    if config.reading_order == "left-to-right":
+        return None
+    order = np.arange(length)
+    order[1:-1] = order[1:-1][::-1]
+    return order
+
+
+def blocked_pairs(prepared: Prepared) -> Array | None:
+    """(T, T) bool of what hidden, cut and window block, in reading order; None if nothing."""
+    request, length = prepared.request, len(prepared.encoding)
+    if not (request.hidden or request.cut) and request.window is None:
+        return None
+    blocked = np.zeros((length, length), dtype=bool)
+    blocked[:, list(request.hidden)] = True
+    np.fill_diagonal(blocked, False)
+    if request.window is not None:
+        place = np.arange(length)
+        blocked |= np.abs(place[:, None] - place[None, :]) > request.window
+    for query, key in request.cut:
+        blocked[query, key] = True
+    return blocked
+
+
+def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
+    """Pad the rows to one batch, in the order in which the model reads them."""
+    config, device, width = loaded.config, loaded.model.device, max(len(r.encoding) for r in rows)
+    ids = torch.full((len(rows), width), config.pad_token_id, dtype=torch.long)
+    segments, mask = torch.zeros_like(ids), torch.zeros(ids.shape, dtype=torch.bool)
+    places = torch.arange(width).repeat(len(rows), 1)
+    blocked: Tensor | None = None
+    for n, row in enumerate(rows):
+        length = len(row.encoding)
+        order = reading_order(config, length)
+        order = np.arange(length) if order is None else order
+        ids[n, :length] = torch.tensor(row.encoding.input_ids)[order]
+        segments[n, :length] = torch.tensor(row.encoding.token_type_ids)[order]
+        mask[n, :length] = True
+        if row.request.position_order is not None:
+            places[n, :length] = torch.tensor(row.request.position_order)[order]
+        pairs = blocked_pairs(row)
+        if pairs is not None:
+            blocked = torch.zeros(len(rows), width, width, dtype=torch.bool) if blocked is None else blocked
+            blocked[n, :length, :length] = torch.from_numpy(pairs[np.ix_(order, order)])
+    inputs = bert.Inputs(
+        ids, segments, mask,
+        causal=torch.tensor([row.attention == "causal" for row in rows]),
+        position_ids=places if any(r.request.position_order is not None for r in rows) else None,
+        blocked=blocked, head_gate=head_gates(config, rows), embedding_gate=embedding_gates(rows),
+    )
+    return bert.Inputs(*(None if part is None else part.to(device) for part in inputs))
+
+
+def head_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | None:
+    """(B, L, H) of ones with zeros where a head is off; None if none is."""
+    if not any(row.request.heads_off for row in rows):
+        return None
+    gates = torch.ones(len(rows), config.num_hidden_layers, config.num_attention_heads)
+    for n, row in enumerate(rows):
+        for layer, head in row.request.heads_off:
+            gates[n, layer, head] = 0.0
+    return gates
+
+
+def embedding_gates(rows: list[Prepared]) -> Tensor | None:
+    """(B, 3) of ones with zeros where an embedding is off; None if none is."""
+    if not any(row.request.embeddings_off for row in rows):
+        return None
+    kinds = ("token", "segment", "position")
+    return torch.tensor([[0.0 if kind in row.request.embeddings_off else 1.0 for kind in kinds] for row in rows])
+
+
+# --- running -----------------------------------------------------------------
+
+
+@torch.no_grad()
+def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
+    """Run requests for one model in one pass.
+
+    Args:
+        requests: at least one; they may differ in everything but the model and
+            the precision.
+
+    Returns:
+        One Trace a request, in order.
+
+    Raises:
+        ValueError: a request that this model can't run.
+    """
+    rows = [prepare(loaded, request) for request in requests]
+    inputs = to_inputs(loaded, rows)
+    wanted = {part for part in ALL_PARTS if any(request.wants(part) for request in requests)}
+    kept = _Kept(loaded.config, inputs, wanted)
+    embeddings, hidden = bert.encode(loaded.model, inputs, kept.take)
+    kept.take_embeddings(embeddings)
+    whole = dict(kept.arrays)
+    whole.update(_head_arrays(loaded, hidden, wanted))
+    return [_freeze(loaded, row, n, hidden, whole) for n, row in enumerate(rows)]
+
+
+class _Kept:
+    """Collects the wanted intermediates, batch first: (B, L, ...)."""
+
+    def __init__(self, config: BertConfig, inputs: bert.Inputs, wanted: set[str]):
+        self.arrays: dict[str, Tensor] = {}
+        self.layers = config.num_hidden_layers
+        self.wanted = wanted
+
+    def take(self, index: int, out: bert.LayerOutput) -> None:
+        for part, field in LAYER_PARTS.items():
+            if part in self.wanted:
+                self._put(part, self.layers, index, getattr(out, field))
+        if "hidden_states" in self.wanted:
+            self._put("hidden_states", self.layers + 1, index + 1, out.hidden)
+
+    def take_embeddings(self, embeddings: bert.Embeddings) -> None:
+        for part, tensor in zip(EMBEDDING_PARTS, embeddings, strict=True):
+            if part in self.wanted and tensor is not None:
+                self.arrays[part] = tensor
+        if "hidden_states" in self.wanted:
+            self._put("hidden_states", self.layers + 1, 0, embeddings.output)
+
+    def _put(self, part: str, count: int, index: int, tensor: Tensor) -> None:
+        if part not in self.arrays:
+            self.arrays[part] = tensor.new_empty((tensor.shape[0], count, *tensor.shape[1:]))
+        self.arrays[part][:, index] = tensor
+
+
+def _head_arrays(loaded: Loaded, hidden: Tensor, wanted: set[str]) -> dict[str, Tensor]:
+    """Outputs of the heads that read [CLS] or every token; those of the vocabulary come later."""
+    model, out = loaded.model, {}
+    if "pooler" in model.heads and wanted & {"pooled_output", "nsp_logits"}:
+        pooled = bert.pooled_output(model, hidden)
+        out["pooled_output"] = pooled
+        if "nsp" in model.heads:
+            out["nsp_logits"] = bert.nsp_logits(model, pooled)
+    if "logits" in wanted:
+        if "classification" in model.heads:
+            out["logits"] = bert.classification_logits(model, hidden)
+        elif "token_classification" in model.heads:
+            out["logits"] = bert.token_classification_logits(model, hidden)
+    if "question_answering" in model.heads and wanted & {"start_logits", "end_logits"}:
+        out["start_logits"], out["end_logits"] = bert.question_answering_logits(model, hidden)
+    return out
+
+
+def _vocabulary_arrays(loaded: Loaded, row: Prepared, hidden: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """mlm_positions, mlm_logits or lm_logits of one row; hidden is (T, D) in model order."""
+    request, model = row.request, loaded.model
+    if "mlm" in model.heads and (request.wants("mlm_logits") or request.wants("mlm_positions")):
+        places = range(len(row.encoding)) if request.all_logits else row.encoding.mask_positions
+        order = reading_order(loaded.config, len(row.encoding))
+        chosen = torch.tensor(list(places), dtype=torch.long)
+        yield "mlm_positions", chosen
+        rows = chosen if order is None else torch.from_numpy(order)[chosen]
+        if request.wants("mlm_logits"):
+            yield "mlm_logits", bert.mlm_logits(model, hidden[rows.to(hidden.device)])
+    if "lm" in model.heads and request.wants("lm_logits"):
+        yield "lm_logits", bert.mlm_logits(model, hidden)
+
+
+def _freeze(loaded: Loaded, row: Prepared, n: int, hidden: Tensor, whole: Mapping[str, Tensor]) -> Trace:
+    """Row n without padding, in reading order, as read-only arrays."""
+    encoding, request = row.encoding, row.request
+    length = len(encoding)
+    arrays: dict[str, Array] = {
+        "tokens": np.array(encoding.tokens), "input_ids": np.array(encoding.input_ids),
+        "token_type_ids": np.array(encoding.token_type_ids), "attention_mask": np.ones(length, dtype=np.int64),
+    }
+    order = reading_order(loaded.config, length)
+    tensors = {part: tensor[n] for part, tensor in whole.items() if request.wants(part)}
+    tensors.update(_vocabulary_arrays(loaded, row, hidden[n, :length]))
+    per_token = "token_classification" in loaded.model.heads
+    for part, tensor in tensors.items():
+        axes = _TOKEN_AXES.get(part, (0,) if part == "logits" and per_token else ())
+        arrays[part] = to_numpy(tensor, axes, length, order)
+    for array in arrays.values():
+        array.flags.writeable = False
+    return Trace(MappingProxyType(arrays), request, encoding, loaded.config, loaded.name, row.attention)
+
+
+def to_numpy(tensor: Tensor, axes: tuple[int, ...], length: int, order: Array | None) -> Array:
+    """Cut padding off the token axes and put them in reading order."""
+    array = (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).cpu().numpy()
+    for axis in axes:
+        if array.shape[axis] != length:
+            array = array[(slice(None),) * axis + (slice(0, length),)]
+        if order is not None:
+            array = np.take(array, order, axis=axis)
+    return array if array.flags.owndata or array.base is None else np.ascontiguousarray(array)
