@@ -1,6 +1,6 @@
 """The engine behind the pages: in-process by default, Ray Serve at scale."""
 
 from bert_core.serving.engine import Engine, load_engine
-from bert_core.serving.local import LocalEngine
+from bert_core.serving.waiting import Busy, EngineError, Superseded, TimedOut
 
-__all__ = ["Engine", "LocalEngine", "load_engine"]
+__all__ = ["Busy", "Engine", "EngineError", "Superseded", "TimedOut", "load_engine"]

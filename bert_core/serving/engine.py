@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -15,12 +16,22 @@ class Engine(Protocol):
 
     default: str
 
-    def run(self, request: TraceRequest) -> Trace:
-        """Run one request; ValueError says what is wrong with it."""
+    def run(self, request: TraceRequest, visitor: str | None = None) -> Trace:
+        """Run one request.
+
+        Args:
+            request: what to run.
+            visitor: who asks; a newer call of the same visitor supersedes
+                what of theirs still waits. None is nobody in particular.
+
+        Raises:
+            ValueError: the request is wrong.
+            EngineError: it was superseded, timed out, or the server is full.
+        """
         ...
 
-    def run_many(self, requests: Sequence[TraceRequest]) -> list[Trace]:
-        """Run several together, one batch for each model they name."""
+    def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None) -> list[Trace]:
+        """Run several together, one pass for each model that they name."""
         ...
 
     def loaded(self, name: str | None = None) -> Loaded:
@@ -31,14 +42,28 @@ class Engine(Protocol):
         """Models that are shipped or were loaded here."""
         ...
 
+    def register(self, loaded: Loaded) -> None:
+        """Keep a model that was made here under its name."""
+        ...
+
 
 @functools.lru_cache(maxsize=8)
 def load_engine(name: str = "twin-bert") -> Engine:
     """The engine of this process whose default model is `name`.
 
+    BOTH_WAYS_ENGINE chooses it: 'local' (default) or 'ray'.
+
     Raises:
         LoadError: the model can't be loaded.
+        ValueError: the setting names no engine.
     """
+    kind = os.environ.get("BOTH_WAYS_ENGINE", "local")
+    if kind == "ray":
+        from bert_core.serving.ray_engine import RayEngine
+
+        return RayEngine(name)
+    if kind != "local":
+        raise ValueError(f"BOTH_WAYS_ENGINE is {kind!r}; choose 'local' or 'ray'")
     from bert_core.serving.local import LocalEngine
 
     return LocalEngine(name)

@@ -1,139 +1,168 @@
 """The in-process engine: one worker thread owns the models and batches.
 
 Requests that wait at the same moment for the same model run as one pass; a
-thread a request would make thirty visitors wait eight times longer.
+thread a request would make thirty visitors wait eight times longer (measured,
+see docs/benchmarks.md).
 """
 
 from __future__ import annotations
 
-import queue
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 
-from bert_core.load import Loaded, LoadError, ModelInfo, load_model, shipped_names
+import torch
+
+from bert_core.kernels import packed
+from bert_core.load import Loaded, LoadError, ModelInfo, load_model, shipped_names, with_dtype
+from bert_core.serving import metrics
+from bert_core.serving.cache import CACHE_BYTES, TraceCache
+from bert_core.serving.waiting import DEADLINE, Ticket, WaitingRoom
 from bert_core.trace import Trace, TraceRequest, run_batch
 
 #: Sentences in one pass: the gain is flat beyond.
 MAX_BATCH = 16
-#: Bytes of Traces kept.
-CACHE_BYTES = 256 * 2**20
 #: Models kept in memory at once.
 MAX_MODELS = 12
-
-
-class TraceCache:
-    """Traces by request, the least recently used dropped first, bounded by bytes."""
-
-    def __init__(self, limit: int = CACHE_BYTES):
-        self.limit, self.bytes = limit, 0
-        self._traces: OrderedDict[TraceRequest, Trace] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, request: TraceRequest) -> Trace | None:
-        with self._lock:
-            trace = self._traces.get(request)
-            if trace is not None:
-                self._traces.move_to_end(request)
-            return trace
-
-    def put(self, request: TraceRequest, trace: Trace) -> None:
-        if trace.nbytes > self.limit // 2:
-            return
-        with self._lock:
-            old = self._traces.pop(request, None)
-            self.bytes += trace.nbytes - (old.nbytes if old is not None else 0)
-            self._traces[request] = trace
-            while self.bytes > self.limit:
-                self.bytes -= self._traces.popitem(last=False)[1].nbytes
+_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp64": torch.float64}
 
 
 class LocalEngine:
-    """See Engine. The worker starts with the first request and is a daemon.
+    """See Engine.
 
     Args:
         default: model of requests that name none; loaded at once, so that a
             wrong name is an error here.
+        cache_bytes: bound of the Trace cache; 0 keeps none.
+        pack: whether linears are packed for oneDNN (kernels.py).
+
+    Raises:
+        LoadError: `default` can't be loaded.
     """
 
-    def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES):
-        self.default = default
+    def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES, pack: bool = True):
+        self.default, self.pack = default, pack
         self.cache = TraceCache(cache_bytes)
-        self._models: OrderedDict[str, Loaded] = OrderedDict()
+        self.room = WaitingRoom()
+        self._models: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
         self._models_lock = threading.Lock()
-        self._waiting: queue.Queue[tuple[TraceRequest, Future]] = queue.Queue()
+        self._loading: dict[tuple[str, str], threading.Lock] = {}
         self._start = threading.Lock()
         self._worker: threading.Thread | None = None
+        self._closed = False
         self.loaded(default)
 
-    def loaded(self, name: str | None = None) -> Loaded:
-        name = name or self.default
+    # --- models --------------------------------------------------------------
+
+    def loaded(self, name: str | None = None, precision: str = "fp32") -> Loaded:
+        """The model of this name in this precision, loaded on first use."""
+        key = (name or self.default, precision)
         with self._models_lock:
-            if name not in self._models:
-                self._models[name] = load_model(name)
-                while len(self._models) > MAX_MODELS:
-                    self._models.popitem(last=False)
-            self._models.move_to_end(name)
-            return self._models[name]
+            if key in self._models:
+                self._models.move_to_end(key)
+                return self._models[key]
+            one_at_a_time = self._loading.setdefault(key, threading.Lock())
+        with one_at_a_time:  # others go on with the models that are there
+            with self._models_lock:
+                if key in self._models:
+                    return self._models[key]
+            fresh = self._load(*key)
+            with self._models_lock:
+                self._keep(key, fresh)
+                self._loading.pop(key, None)
+            return fresh
+
+    def _load(self, name: str, precision: str) -> Loaded:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        if precision == "fp32":
+            loaded = load_model(name, torch.float32, device)
+        else:
+            loaded = with_dtype(self.loaded(name), _DTYPES[precision])
+        return replace(loaded, model=packed(loaded.model)) if self.pack else loaded
+
+    def _keep(self, key: tuple[str, str], loaded: Loaded) -> None:
+        self._models[key] = loaded
+        while len(self._models) > MAX_MODELS:
+            oldest = next(k for k in self._models if k[0] != self.default and k != key)
+            del self._models[oldest]
+
+    def register(self, loaded: Loaded) -> None:
+        """Keep a model that was made here (fine-tuned live) under its name."""
+        with self._models_lock:
+            for key in [k for k in self._models if k[0] == loaded.name]:
+                del self._models[key]
+            self.cache.drop_model(loaded.name)
+            self._keep((loaded.name, "fp32"), loaded)
 
     def models(self) -> tuple[ModelInfo, ...]:
-        names = [n for n in shipped_names()]
         with self._models_lock:
-            names += [n for n in self._models if n not in names]
+            here = [name for name, precision in self._models if precision == "fp32"]
         found = []
-        for name in names:
+        for name in dict.fromkeys((*shipped_names(), *here)):
             try:
                 found.append(self.loaded(name).info)
             except LoadError:
                 continue
         return tuple(found)
 
-    def run(self, request: TraceRequest) -> Trace:
-        return self.run_many([request])[0]
+    # --- requests ------------------------------------------------------------
 
-    def run_many(self, requests: Sequence[TraceRequest]) -> list[Trace]:
+    def run(self, request: TraceRequest, visitor: str | None = None) -> Trace:
+        return self.run_many([request], visitor)[0]
+
+    def run_many(
+        self, requests: Sequence[TraceRequest], visitor: str | None = None, seconds: float = DEADLINE
+    ) -> list[Trace]:
+        started = time.perf_counter()
         requests = [r if r.model else replace(r, model=self.default) for r in requests]
-        found = [self.cache.get(request) for request in requests]
-        futures = [None if trace else self._submit(request) for request, trace in zip(requests, found, strict=True)]
-        return [trace or future.result() for trace, future in zip(found, futures, strict=True)]
+        traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
+        missing = [request for request in dict.fromkeys(requests) if request not in traces]
+        metrics.cache_hits.inc(len(requests) - len(missing))
+        metrics.requests.inc(len(requests))
+        if missing:
+            for name, precision in {(r.model, r.precision) for r in missing}:
+                self.loaded(name, precision)  # here, so that the worker never waits for a disk
+            self._ensure_worker()
+            tickets = self.room.enter(missing, visitor, seconds)
+            for ticket in tickets:
+                traces[ticket.request] = ticket.future.result(timeout=seconds * 4)
+        metrics.latency.observe(time.perf_counter() - started)
+        return [traces[request] for request in requests]
 
-    def _submit(self, request: TraceRequest) -> Future:
+    def close(self) -> None:
+        """Stop the worker; what waits is given up."""
+        self._closed = True
+        self.room.close()
+
+    def _ensure_worker(self) -> None:
         with self._start:
-            if self._worker is None:
+            if self._worker is None or not self._worker.is_alive():
                 self._worker = threading.Thread(target=self._work, name="engine", daemon=True)
                 self._worker.start()
-        future: Future = Future()
-        self._waiting.put((request, future))
-        return future
 
     def _work(self) -> None:
-        while True:
-            waiting = [self._waiting.get()]
-            while len(waiting) < MAX_BATCH:
-                try:
-                    waiting.append(self._waiting.get_nowait())
-                except queue.Empty:
-                    break
-            groups: dict[tuple, list[tuple[TraceRequest, Future]]] = {}
-            for request, future in waiting:
-                groups.setdefault((request.model, request.precision), []).append((request, future))
-            for group in groups.values():
-                self._run_group(group)
+        while not self._closed:
+            batch = self.room.next_batch(MAX_BATCH, timeout=1.0)
+            metrics.waiting.set(len(self.room))
+            if batch:
+                metrics.batch_size.observe(len(batch))
+                self._run_tickets(batch)
 
-    def _run_group(self, group: list[tuple[TraceRequest, Future]]) -> None:
-        """One pass for the group; if it fails, each alone, so that one can't fail the others."""
-        requests = [request for request, _ in group]
+    def _run_tickets(self, batch: list[Ticket]) -> None:
+        """One pass for all; if it fails, each alone, so that one can't fail the others."""
+        requests = [ticket.request for ticket in batch]
         try:
-            traces = run_batch(self.loaded(requests[0].model), requests)
+            loaded = self.loaded(requests[0].model, requests[0].precision)
+            traces = run_batch(loaded, requests)
         except Exception as error:
-            if len(group) == 1:
-                group[0][1].set_exception(error)
+            if len(batch) == 1:
+                batch[0].future.set_exception(error)
                 return
-            for one in group:
-                self._run_group([one])
+            for ticket in batch:
+                self._run_tickets([ticket])
             return
-        for (request, future), trace in zip(group, traces, strict=True):
-            self.cache.put(request, trace)
-            future.set_result(trace)
+        for ticket, trace in zip(batch, traces, strict=True):
+            self.cache.put(ticket.request, trace)
+            ticket.future.set_result(trace)

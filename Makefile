@@ -1,0 +1,68 @@
+# Both Ways: every command a person needs. `make` alone lists them.
+PORT ?= 8501
+ADDRESS ?= 127.0.0.1
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?= ../shared/data
+
+.PHONY: help run test test-full test-cluster evaluate bench screenshots audit cluster clean
+
+help:
+	@echo "make run          start the explorer on http://$(ADDRESS):$(PORT)"
+	@echo "make test         all tests that fit in 20 minutes on two cores"
+	@echo "make test-full    full counts: load, fuzzing, training"
+	@echo "make test-cluster the Ray Serve engine, a replica killed under load"
+	@echo "make evaluate     scores on real data (DATA=folder)"
+	@echo "make bench        every benchmark in turn"
+	@echo "make screenshots  the pictures of README.md and docs/"
+	@echo "make audit        known vulnerabilities in the pinned packages"
+	@echo "make cluster      a local Ray Serve cluster behind the same pages"
+
+$(VENV)/made: requirements.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/made-test: $(VENV)/made requirements-test.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	touch $@
+
+$(VENV)/made-cluster: $(VENV)/made-test requirements-cluster.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-cluster.txt
+	touch $@
+
+run: $(VENV)/made
+	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) --server.headless true
+
+test: $(VENV)/made-test
+	sh scripts/browser.sh $(BIN)/python
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+test-full: $(VENV)/made-test
+	sh scripts/browser.sh $(BIN)/python
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "full or not full"
+
+test-cluster: $(VENV)/made-cluster
+	$(BIN)/python -m pytest -q -m cluster tests/serving
+
+evaluate: $(VENV)/made
+	$(BIN)/python -m bert_core evaluate --all --data $(DATA) --json
+
+bench: $(VENV)/made-test
+	sh scripts/browser.sh $(BIN)/python
+	$(BIN)/python -m bench --all
+
+screenshots: $(VENV)/made-test
+	sh scripts/browser.sh $(BIN)/python
+	$(BIN)/python scripts/screenshots.py
+
+audit: $(VENV)/made-test
+	$(BIN)/python -m pip install --quiet pip-audit==2.10.0
+	$(BIN)/pip-audit -r requirements.txt
+
+cluster: $(VENV)/made-cluster
+	BOTH_WAYS_ENGINE=ray $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) --server.headless true
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,65 @@
+"""Numbers for whoever runs the server: Prometheus metrics and readiness.
+
+Served on their own port, 127.0.0.1 only unless told otherwise, when
+BOTH_WAYS_METRICS_PORT is set: /metrics, and /ready, which answers 200 once the
+default model is loaded and 503 before. No metric holds a visitor's text.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from prometheus_client import Counter, Gauge, Histogram, make_wsgi_app
+
+requests = Counter("both_ways_requests", "Trace requests, cached ones included")
+cache_hits = Counter("both_ways_cache_hits", "Trace requests answered from the cache")
+batch_size = Histogram("both_ways_batch_size", "Sentences in one pass", buckets=(1, 2, 4, 8, 16))
+latency = Histogram("both_ways_latency_seconds", "Call to answer, waiting included",
+                    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
+waiting = Gauge("both_ways_waiting", "Requests in the queue")
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Probes every few seconds are no news."""
+
+
+def application(ready: Callable[[], bool]) -> Callable:
+    """The WSGI application of /metrics and /ready."""
+    exposition = make_wsgi_app()
+
+    def answer(environ: dict, start_response: Callable) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path == "/metrics":
+            return exposition(environ, start_response)
+        status, body = ("200 OK", b"ready\n") if ready() else ("503 Service Unavailable", b"loading\n")
+        if path != "/ready":
+            status, body = "404 Not Found", b"try /metrics or /ready\n"
+        start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+        return [body]
+
+    return answer
+
+
+def serve(ready: Callable[[], bool], port: int, address: str = "127.0.0.1") -> WSGIServer:
+    """Serve in a daemon thread; `server.shutdown()` ends it. Port 0 takes a free one."""
+    server = make_server(address, port, application(ready), handler_class=_Quiet)
+    threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    return server
+
+
+def serve_if_asked(ready: Callable[[], bool]) -> WSGIServer | None:
+    """Serve on BOTH_WAYS_METRICS_PORT (and _ADDRESS) if that is set.
+
+    Raises:
+        ValueError: the setting is no port number.
+    """
+    port = os.environ.get("BOTH_WAYS_METRICS_PORT")
+    if not port:
+        return None
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f"BOTH_WAYS_METRICS_PORT is {port!r}; it must be a port number")
+    return serve(ready, int(port), os.environ.get("BOTH_WAYS_METRICS_ADDRESS", "127.0.0.1"))

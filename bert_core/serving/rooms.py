@@ -1,0 +1,306 @@
+"""Rooms: a class follows what its teacher looks at, and guesses a masked word.
+
+A room keeps what is on the teacher's screen (page and address parameters) and
+the tally of one poll; it knows followers as random tokens, keeps no name, no
+address and nothing after it ends. Everything is bounded, in memory, behind one
+lock, and ends by itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+#: Letters and digits that can't be mistaken for each other on a projector.
+ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+CODE_LENGTH = 5
+MAX_ROOMS = 64
+MAX_FOLLOWERS = 200
+#: Seconds after which a room ends, whatever happens; and when the teacher is gone.
+MAX_AGE, MAX_IDLE = 4 * 3600.0, 45 * 60.0
+#: Seconds without a sign after which a follower's seat is free again.
+FOLLOWER_IDLE = 30.0
+MAX_PARAMETERS, MAX_NAME, MAX_VALUE = 40, 40, 4000
+MAX_GUESS = 30
+
+_CODE = re.compile(f"[{ALPHABET}]{{{CODE_LENGTH}}}")
+
+
+class RoomError(ValueError):
+    """A room can't do what was asked; the message is one line for the visitor."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What the teacher shows: a page and the parameters of its address."""
+
+    page: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Poll:
+    """A question to the class: which word stands at [MASK] of `text`?
+
+    Attributes:
+        text: the sentence with its gap.
+        guesses: how often each word was guessed, most often first; empty for
+            followers until it is revealed.
+        count: number of guesses.
+        revealed: whether everyone sees the tally and BERT's answer.
+    """
+
+    text: str
+    guesses: tuple[tuple[str, int], ...]
+    count: int
+    revealed: bool
+
+
+@dataclass(frozen=True)
+class RoomState:
+    """What a follower gets to see; `version` grows with each change."""
+
+    code: str
+    version: int
+    view: View
+    followers: int
+    poll: Poll | None
+
+
+@dataclass
+class _Room:
+    """The inside of a room; only touched under the registry's lock."""
+
+    code: str
+    key: str
+    born: float
+    seen: float
+    view: View = View()
+    version: int = 0
+    followers: dict[str, float] = field(default_factory=dict)
+    poll_text: str | None = None
+    guesses: dict[str, str] = field(default_factory=dict)
+    revealed: bool = False
+
+
+def tidy_code(code: str) -> str:
+    """A code as typed, in the form in which it was given out.
+
+    Raises:
+        RoomError: it can't be a room's code.
+    """
+    tidy = re.sub(r"[\s-]", "", code[:20]).upper()
+    if not _CODE.fullmatch(tidy):
+        raise RoomError(f"a room's code has {CODE_LENGTH} letters or digits; {code[:20]!r} has another form")
+    return tidy
+
+
+def tidy_guess(guess: str) -> str:
+    """One word, lower case, at most MAX_GUESS characters.
+
+    Raises:
+        RoomError: there is no word in it.
+    """
+    words = "".join(c for c in guess[:200] if c.isprintable()).casefold().split()
+    word = words[0][:MAX_GUESS].strip(".,;:!?\"'()[]") if words else ""
+    if not word:
+        raise RoomError("type one word as your guess")
+    return word
+
+
+class Rooms:
+    """All rooms of this process.
+
+    Args:
+        clock: seconds, monotonic; another one in tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rooms: dict[str, _Room] = {}
+
+    # --- the teacher ---------------------------------------------------------
+
+    def open(self) -> tuple[str, str]:
+        """Open a room.
+
+        Returns:
+            Its code, for everyone, and the teacher's key, for control.
+
+        Raises:
+            RoomError: there are as many rooms as this server bears.
+        """
+        with self._lock:
+            self._end_old()
+            if len(self._rooms) >= MAX_ROOMS:
+                raise RoomError(f"all {MAX_ROOMS} rooms of this server are in use; try again later")
+            code = self._new_code()
+            now = self._clock()
+            self._rooms[code] = _Room(code, secrets.token_urlsafe(18), now, now)
+            return code, self._rooms[code].key
+
+    def show(self, code: str, key: str, page: str, parameters: Mapping[str, str]) -> int:
+        """Set what the class sees; gives the room's version.
+
+        Raises:
+            RoomError: no such room, a wrong key, or a view past the bounds.
+        """
+        view = _checked_view(page, parameters)
+        with self._lock:
+            room = self._controlled(code, key)
+            if view != room.view:
+                room.view = view
+                room.version += 1
+            return room.version
+
+    def ask(self, code: str, key: str, text: str) -> None:
+        """Start a poll on the gap in `text`; an earlier one is dropped.
+
+        Raises:
+            RoomError: no such room, a wrong key, or no gap.
+        """
+        if "[MASK]" not in text or len(text) > MAX_VALUE:
+            raise RoomError("a poll needs a sentence with a [MASK] in it")
+        with self._lock:
+            room = self._controlled(code, key)
+            room.poll_text, room.guesses, room.revealed = text, {}, False
+            room.version += 1
+
+    def reveal(self, code: str, key: str) -> None:
+        """Show the class's guesses, and let BERT answer."""
+        with self._lock:
+            room = self._controlled(code, key)
+            if room.poll_text is not None and not room.revealed:
+                room.revealed = True
+                room.version += 1
+
+    def end_poll(self, code: str, key: str) -> None:
+        """Take the poll off everyone's screen."""
+        with self._lock:
+            room = self._controlled(code, key)
+            if room.poll_text is not None:
+                room.poll_text, room.guesses, room.revealed = None, {}, False
+                room.version += 1
+
+    def close(self, code: str, key: str) -> None:
+        """End the room at once."""
+        with self._lock:
+            del self._rooms[self._controlled(code, key).code]
+
+    def teacher_state(self, code: str, key: str) -> RoomState:
+        """The room with the tally of a poll that is still running."""
+        with self._lock:
+            return self._state(self._controlled(code, key), for_teacher=True)
+
+    # --- followers -----------------------------------------------------------
+
+    def join(self, code: str) -> str:
+        """A seat in the room: a random token that says nothing about a person.
+
+        Raises:
+            RoomError: no such room, or it is full.
+        """
+        with self._lock:
+            room = self._room(code)
+            self._free_seats(room)
+            if len(room.followers) >= MAX_FOLLOWERS:
+                raise RoomError(f"room {room.code} is full ({MAX_FOLLOWERS} followers)")
+            seat = secrets.token_urlsafe(9)
+            room.followers[seat] = self._clock()
+            return seat
+
+    def follow(self, code: str, seat: str) -> RoomState:
+        """What the room shows now; keeps the seat taken.
+
+        Raises:
+            RoomError: no such room, or it has filled up while the seat was left.
+        """
+        with self._lock:
+            room = self._room(code)
+            if seat not in room.followers:
+                self._free_seats(room)
+                if len(room.followers) >= MAX_FOLLOWERS:
+                    raise RoomError(f"room {room.code} is full ({MAX_FOLLOWERS} followers)")
+            room.followers[seat[:40]] = self._clock()
+            return self._state(room)
+
+    def leave(self, code: str, seat: str) -> None:
+        """Give the seat back; nothing happens if room or seat are gone."""
+        with self._lock:
+            room = self._rooms.get(code)
+            if room is not None:
+                room.followers.pop(seat, None)
+
+    def guess(self, code: str, seat: str, word: str) -> str:
+        """One guess a seat; a second one replaces the first. Gives the word as counted.
+
+        Raises:
+            RoomError: no such room or seat, no poll running, or no word.
+        """
+        word = tidy_guess(word)
+        with self._lock:
+            room = self._room(code)
+            if seat not in room.followers:
+                raise RoomError("join the room before guessing")
+            if room.poll_text is None or room.revealed:
+                raise RoomError("no poll is running now")
+            room.guesses[seat] = word
+            room.version += 1
+            return word
+
+    # --- inside --------------------------------------------------------------
+
+    def _room(self, code: str) -> _Room:
+        self._end_old()
+        room = self._rooms.get(tidy_code(code))
+        if room is None:
+            raise RoomError(f"there is no room {tidy_code(code)}; it may have ended")
+        return room
+
+    def _controlled(self, code: str, key: str) -> _Room:
+        room = self._room(code)
+        if not hmac.compare_digest(room.key.encode(), key.encode("utf-8", "replace")):
+            raise RoomError("the key is not this room's; only its teacher can do that")
+        room.seen = self._clock()
+        return room
+
+    def _state(self, room: _Room, for_teacher: bool = False) -> RoomState:
+        self._free_seats(room)
+        poll = None
+        if room.poll_text is not None:
+            tally = Counter(room.guesses.values()).most_common() if for_teacher or room.revealed else []
+            poll = Poll(room.poll_text, tuple(tally), len(room.guesses), room.revealed)
+        return RoomState(room.code, room.version, room.view, len(room.followers), poll)
+
+    def _free_seats(self, room: _Room) -> None:
+        now = self._clock()
+        room.followers = {seat: seen for seat, seen in room.followers.items() if now - seen < FOLLOWER_IDLE}
+
+    def _end_old(self) -> None:
+        now = self._clock()
+        self._rooms = {c: r for c, r in self._rooms.items() if now - r.born < MAX_AGE and now - r.seen < MAX_IDLE}
+
+    def _new_code(self) -> str:
+        while True:
+            code = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH))
+            if code not in self._rooms:
+                return code
+
+
+def _checked_view(page: str, parameters: Mapping[str, str]) -> View:
+    """The view within the bounds, or a RoomError."""
+    if not re.fullmatch(r"[a-z]{1,20}", page):
+        raise RoomError(f"{page[:20]!r} is no page")
+    if len(parameters) > MAX_PARAMETERS:
+        raise RoomError(f"the page has more than {MAX_PARAMETERS} settings; the room can't carry them")
+    for name, value in parameters.items():
+        if len(name) > MAX_NAME or len(value) > MAX_VALUE:
+            raise RoomError(f"the setting {name[:MAX_NAME]!r} is too long for a room ({MAX_VALUE} characters)")
+    return View(page, tuple(sorted(parameters.items())))

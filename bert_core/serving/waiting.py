@@ -1,0 +1,163 @@
+"""Who waits for a pass, and who goes next: fair between visitors, newest first within one.
+
+While someone types, only their newest request is worth computing: an older one
+that still waits is superseded. Between visitors the turn goes round, so that
+one with many requests can't hold up the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import OrderedDict
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from bert_core.trace import TraceRequest
+
+#: Requests that may wait at once; beyond, the answer is Busy.
+MAX_WAITING = 512
+#: Requests of one visitor that may wait at once.
+MAX_A_VISITOR = 64
+#: Seconds after which a request that still waits is given up.
+DEADLINE = 30.0
+
+
+class EngineError(ValueError):
+    """The engine did not run the request; the message is one line for the user."""
+
+
+class Busy(EngineError):
+    """Too many requests wait."""
+
+
+class Superseded(EngineError):
+    """A newer request of the same visitor took this one's place."""
+
+
+class TimedOut(EngineError):
+    """The request waited past its deadline."""
+
+
+@dataclass
+class Ticket:
+    """One request in the queue."""
+
+    request: TraceRequest
+    visitor: str
+    deadline: float
+    future: Future = field(default_factory=Future)
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def group(self) -> tuple[str | None, str]:
+        """Tickets with the same group can share a pass."""
+        return self.request.model, self.request.precision
+
+
+class WaitingRoom:
+    """Tickets by visitor, handed out round-robin; every method is thread-safe."""
+
+    def __init__(self, most: int = MAX_WAITING, most_a_visitor: int = MAX_A_VISITOR):
+        self.most, self.most_a_visitor = most, most_a_visitor
+        self._queues: OrderedDict[str, list[Ticket]] = OrderedDict()
+        self._changed = threading.Condition()
+        self._anonymous = itertools.count()
+
+    def __len__(self) -> int:
+        with self._changed:
+            return self._count()
+
+    def _count(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def enter(self, requests: list[TraceRequest], visitor: str | None, seconds: float = DEADLINE) -> list[Ticket]:
+        """Queue requests that belong together.
+
+        Args:
+            requests: one call's requests; they never supersede each other.
+            visitor: who asks; their older waiting tickets are superseded. None
+                is somebody new each time.
+            seconds: how long they may wait.
+
+        Raises:
+            Busy: the room is full.
+        """
+        superseded: list[Ticket] = []
+        with self._changed:
+            if visitor is None:
+                visitor = f"anonymous-{next(self._anonymous)}"
+            else:
+                superseded = self._queues.pop(visitor, [])
+            room = self.most - self._count()
+            if len(requests) > min(room, self.most_a_visitor):
+                waiting = self._count()
+                self._resolve(superseded)
+                raise Busy(f"{waiting} requests wait already; try again in a moment")
+            deadline = time.monotonic() + seconds
+            tickets = [Ticket(request, visitor, deadline) for request in requests]
+            self._queues[visitor] = list(tickets)
+            self._changed.notify()
+        self._resolve(superseded)
+        return tickets
+
+    @staticmethod
+    def _resolve(superseded: list[Ticket]) -> None:
+        for ticket in superseded:
+            ticket.future.set_exception(Superseded("a newer request took this one's place"))
+
+    def next_batch(self, most: int, timeout: float | None = None) -> list[Ticket]:
+        """Wait for tickets and take up to `most` of one group, a visitor in turn.
+
+        Returns:
+            Tickets of one group, or none if `timeout` seconds passed.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: bool(self._queues), timeout):
+                return []
+            expired = self._take_expired()
+            batch = self._take_group(most)
+        for ticket in expired:
+            ticket.future.set_exception(TimedOut("the server had no time for this within the limit; try again"))
+        return batch
+
+    def _take_expired(self) -> list[Ticket]:
+        now = time.monotonic()
+        expired = [t for queue in self._queues.values() for t in queue if t.deadline < now]
+        for ticket in expired:
+            self._remove(ticket)
+        return expired
+
+    def _take_group(self, most: int) -> list[Ticket]:
+        batch: list[Ticket] = []
+        while len(batch) < most:
+            ticket = self._next_of(batch[0].group if batch else None)
+            if ticket is None:
+                break
+            self._remove(ticket)
+            if ticket.visitor in self._queues:
+                self._queues.move_to_end(ticket.visitor)
+            batch.append(ticket)
+        return batch
+
+    def _next_of(self, group: tuple[str | None, str] | None) -> Ticket | None:
+        for queue in self._queues.values():
+            for ticket in queue:
+                if group is None or ticket.group == group:
+                    return ticket
+        return None
+
+    def _remove(self, ticket: Ticket) -> None:
+        queue = self._queues[ticket.visitor]
+        queue.remove(ticket)
+        if not queue:
+            del self._queues[ticket.visitor]
+
+    def close(self) -> None:
+        """Give up on everyone who waits."""
+        with self._changed:
+            left = [t for queue in self._queues.values() for t in queue]
+            self._queues.clear()
+        for ticket in left:
+            ticket.future.set_exception(TimedOut("the engine was stopped"))
