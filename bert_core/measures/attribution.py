@@ -1,0 +1,247 @@
+"""Which tokens move an output: gradients and leaving out, per token.
+
+References:
+    Sundararajan et al. 2017, Axiomatic Attribution for Deep Networks, arXiv 1703.01365 (integrated gradients).
+    Shrikumar et al. 2016, Not Just a Black Box, arXiv 1605.01713 (gradient x input).
+
+All of it differentiates our own functional encoder from the embedding sum on.
+Dimensions: B batch, T tokens, E width of the embedding tables, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bert_core import model as bert
+from bert_core.load import Loaded
+from bert_core.trace import Array, Prepared, TraceRequest, prepare, reading_order, run_batch, to_inputs
+
+#: Rows of one pass: the points of the path, or the sentences with a token left out.
+ROWS_A_PASS = 16
+KINDS = {"mlm": "mlm", "lm": "lm", "nsp": "nsp", "classification": "classification"}
+SCALES = ("logit", "probability", "log_probability")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The one number that is explained.
+
+    Attributes:
+        kind: 'mlm' and 'lm' (a vocabulary entry at a position), 'nsp'
+            (0 IsNext, 1 not), 'classification' (a label).
+        index: vocabulary id or class.
+        position: where the vocabulary entry is scored; unused otherwise.
+        scale: 'logit', 'probability' or 'log_probability' (nats).
+    """
+
+    kind: str
+    index: int
+    position: int = 0
+    scale: str = "logit"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"target kind {self.kind!r}: choose one of {', '.join(KINDS)}")
+        if self.scale not in SCALES:
+            raise ValueError(f"target scale {self.scale!r}: choose one of {', '.join(SCALES)}")
+
+
+class Attribution(NamedTuple):
+    """How much each token moves the target, signed, in the target's unit.
+
+    Attributes:
+        tokens: (T,) the pieces.
+        values: (T,) float64.
+        output: the target on the input itself.
+        baseline: the target on what the method compares with; None where it compares with nothing.
+        gap: |sum of values - (output - baseline)| / |output - baseline|, the
+            completeness that integrated gradients promise; None elsewhere.
+    """
+
+    tokens: tuple[str, ...]
+    values: Array
+    output: float
+    baseline: float | None = None
+    gap: float | None = None
+
+
+def integrated_gradients(loaded: Loaded, request: TraceRequest, target: Target, steps: int = 32) -> Attribution:
+    """Gradients along the straight path from the masked sentence to the sentence.
+
+    The baseline has [MASK] (a zero vector where the model has none) as the token
+    embedding of every content token; specials, positions and segments stay.
+
+    Args:
+        steps: points of the Gauss-Legendre rule on the path, 2 to 256.
+
+    Raises:
+        ValueError: a head the model lacks, or a position or class that isn't there.
+    """
+    if not 2 <= steps <= 256:
+        raise ValueError(f"steps {steps}: choose 2 to 256")
+    score = _Score(loaded, request, target)
+    start, end = score.baseline, score.embeddings  # (T, E)
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    gradient = torch.zeros_like(end)
+    for first in range(0, steps, ROWS_A_PASS):
+        chunk = slice(first, first + ROWS_A_PASS)
+        place = torch.tensor((points[chunk] + 1) / 2, dtype=end.dtype, device=end.device)[:, None, None]
+        weight = torch.tensor(weights[chunk] / 2, dtype=end.dtype, device=end.device)[:, None, None]
+        gradient += (weight * score.gradient(start + place * (end - start))).sum(dim=0)  # (B, T, E) -> (T, E)
+    values = ((end - start) * gradient).sum(dim=-1)
+    before, after = score(start[None])[0].item(), score(end[None])[0].item()
+    total = values.sum().item()
+    gap = abs(total - (after - before)) / max(abs(after - before), 1e-12)
+    return Attribution(score.tokens, score.in_reading_order(values), after, before, gap)
+
+
+def gradient_x_input(loaded: Loaded, request: TraceRequest, target: Target) -> Attribution:
+    """The gradient at the sentence times each token's word embedding, summed over the width."""
+    score = _Score(loaded, request, target)
+    gradient = score.gradient(score.embeddings[None])[0]  # (T, E)
+    values = (gradient * score.word_embeddings).sum(dim=-1)
+    return Attribution(score.tokens, score.in_reading_order(values), score(score.embeddings[None])[0].item())
+
+
+def leave_one_out(loaded: Loaded, request: TraceRequest, target: Target) -> Attribution:
+    """What the target loses when one token becomes [MASK] (is hidden, where there is no [MASK]).
+
+    Specials and tokens that are masked already get 0: nothing is left out there.
+    """
+    row = prepare(loaded, request)
+    taken = set(row.encoding.mask_positions)
+    places = [p for p in row.encoding.content if p not in taken]
+    field = "hidden" if loaded.tokenizer.mask_id is None or target.kind == "lm" else "masked"
+    requests = [replace(request, **{field: (*getattr(request, field), p)}) for p in places]
+    whole = read_target(loaded, request, target)
+    values = np.zeros(len(row.encoding))
+    for first in range(0, len(places), ROWS_A_PASS):
+        chunk = slice(first, first + ROWS_A_PASS)
+        values[places[chunk]] = whole - _read_targets(loaded, requests[chunk], target)
+    return Attribution(row.encoding.tokens, values, whole)
+
+
+def read_target(loaded: Loaded, request: TraceRequest, target: Target) -> float:
+    """The target's value on one request, by a plain run."""
+    return float(_read_targets(loaded, [request], target)[0])
+
+
+# --- one differentiable run ----------------------------------------------------
+
+
+class _Score:
+    """The target as a function of the embedding sums, (B, T, E) -> (B,), model order inside."""
+
+    def __init__(self, loaded: Loaded, request: TraceRequest, target: Target):
+        self.row = prepare(loaded, request)
+        self.model = replace(loaded.model, fast_linear={})  # the packed kernels have no gradient
+        check_target(loaded, self.row, target)
+        self.order = reading_order(loaded.config, len(self.row.encoding))
+        self.target = target
+        self.inputs = to_inputs(loaded, [self.row])
+        with torch.no_grad():
+            parts = bert.embed(self.model, self.inputs)
+        self.embeddings, self.word_embeddings = parts.sum[0], parts.token[0]  # (T, E)
+        self.baseline = self._masked_sum(loaded)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return self.row.encoding.tokens
+
+    def _masked_sum(self, loaded: Loaded) -> Tensor:
+        """(T, E): the sum with every content token's embedding replaced by that of [MASK]."""
+        content = torch.zeros(len(self.row.encoding), dtype=torch.bool)
+        content[list(self.row.encoding.content)] = True
+        content = (content if self.order is None else content[self.order]).to(self.embeddings.device)
+        mask = torch.zeros_like(self.word_embeddings[0])
+        if loaded.tokenizer.mask_id is not None and "lm" not in self.model.heads:
+            mask = self.model.weights[f"{self.model.names.word}.weight"][loaded.tokenizer.mask_id]
+        return torch.where(content[:, None], self.embeddings - self.word_embeddings + mask, self.embeddings)
+
+    def __call__(self, sums: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self._score(sums)
+
+    def gradient(self, sums: Tensor) -> Tensor:
+        """(B, T, E) -> the target's gradient there, (B, T, E)."""
+        with torch.enable_grad():
+            sums = sums.detach().requires_grad_(True)
+            return torch.autograd.grad(self._score(sums).sum(), sums)[0]
+
+    def _score(self, sums: Tensor) -> Tensor:
+        hidden = encode_sums(self.model, sums, self.inputs)
+        position = self.target.position if self.order is None else int(self.order[self.target.position])
+        logits = _LOGITS[self.target.kind](self.model, hidden, position)  # (B, classes or V)
+        return _scaled(logits, self.target)
+
+    def in_reading_order(self, values: Tensor) -> Array:
+        array = values.double().cpu().numpy()
+        return array if self.order is None else array[self.order]
+
+
+_LOGITS: dict[str, Callable[[bert.Model, Tensor, int], Tensor]] = {
+    "mlm": lambda model, hidden, position: bert.mlm_logits(model, hidden[:, position]),
+    "lm": lambda model, hidden, position: bert.mlm_logits(model, hidden[:, position]),
+    "nsp": lambda model, hidden, position: bert.nsp_logits(model, bert.pooled_output(model, hidden)),
+    "classification": lambda model, hidden, position: bert.classification_logits(model, hidden),
+}
+
+
+def encode_sums(model: bert.Model, sums: Tensor, inputs: bert.Inputs) -> Tensor:
+    """The encoder from the embedding sum on.
+
+    Args:
+        sums: (B, T, E), B variants of the one sentence of `inputs`.
+        inputs: a batch of one.
+
+    Returns:
+        The last hidden states, (B, T, D).
+    """
+    names = model.names
+    hidden = bert.layer_norm(model, sums, names.embedding_norm)
+    if names.projection is not None and f"{names.projection}.weight" in model.weights:
+        hidden = bert.linear(model, hidden, names.projection)
+    allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None  # (1, 1, Tq, Tk)
+    for index in range(model.config.num_hidden_layers):
+        gate = None if inputs.head_gate is None else inputs.head_gate[:, index]  # (1, H)
+        hidden = bert.layer(model, index, hidden, allowed, gate).hidden
+    return hidden
+
+
+def _scaled(logits: Tensor, target: Target) -> Tensor:
+    """(B, classes) -> (B,) in the target's scale."""
+    if target.scale == "logit":
+        return logits[:, target.index]
+    logs = logits.log_softmax(dim=-1)[:, target.index]
+    return logs.exp() if target.scale == "probability" else logs
+
+
+def check_target(loaded: Loaded, row: Prepared, target: Target) -> None:
+    """ValueError where the model has no such head, class or position."""
+    if KINDS[target.kind] not in loaded.model.heads:
+        raise ValueError(f"{loaded.name} has no {target.kind} head; it has {', '.join(sorted(loaded.model.heads))}")
+    config = loaded.config
+    classes = {"mlm": config.vocab_size, "lm": config.vocab_size, "nsp": 2, "classification": config.num_labels}
+    if not 0 <= target.index < classes[target.kind]:
+        raise ValueError(f"class {target.index} is outside 0 to {classes[target.kind] - 1}")
+    if not 0 <= target.position < len(row.encoding):
+        raise ValueError(f"position {target.position} is outside 0 to {len(row.encoding) - 1}")
+
+
+def _read_targets(loaded: Loaded, requests: list[TraceRequest], target: Target) -> Array:
+    """(B,) the target on each request, through run_batch."""
+    part = {"mlm": "mlm_logits", "lm": "lm_logits", "nsp": "nsp_logits", "classification": "logits"}[target.kind]
+    extra = {"mlm": ("mlm_positions",), "nsp": ("pooled_output",)}.get(target.kind, ())
+    check_target(loaded, prepare(loaded, requests[0]), target)
+    wanted = [replace(r, parts=(part, *extra), all_logits=target.kind == "mlm") for r in requests]
+    rows = []
+    for trace in run_batch(loaded, wanted):
+        logits = trace.arrays[part]
+        rows.append(logits[target.position] if logits.ndim == 2 else logits)
+    return _scaled(torch.from_numpy(np.stack(rows)).double(), target).numpy()
