@@ -251,6 +251,8 @@ class Rooms:
                 raise RoomError("join the room before guessing")
             if room.poll_text is None or room.revealed:
                 raise RoomError("no poll is running now")
+            if len(room.guesses) >= MAX_FOLLOWERS and seat not in room.guesses:
+                raise RoomError(f"this poll has all the {MAX_FOLLOWERS} guesses it can hold")
             room.guesses[seat] = word
             room.version += 1
             return word

@@ -1,0 +1,166 @@
+"""What an encoder costs: operations and memory by formula, time by measurement.
+
+One multiplication and one addition are two operations (FLOP). n is the number
+of tokens, D hidden size, I intermediate size, H heads, L layers, V vocabulary.
+Small terms (softmax, LayerNorm, biases, activations) are left out of the
+operations, as is usual; they are in the measured time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bert_core.config import BertConfig
+
+#: Largest length that is measured; attention of 12 heads then takes 200 MB a layer in fp32.
+MAX_MEASURED = 2048
+
+
+class Work(NamedTuple):
+    """Operations of one forward pass over n tokens, in FLOP, by part, all layers."""
+
+    projections: float  # query, key, value and output: 8 n D^2 a layer
+    scores: float  # q.k and the weighted sum of values: 4 n^2 D a layer
+    feed_forward: float  # 4 n D I a layer
+    vocabulary: float  # the masked-LM head at the scored positions: 2 P (D^2 + D V)
+
+    @property
+    def total(self) -> float:
+        """All of it, in FLOP."""
+        return float(sum(self))
+
+
+def forward_work(config: BertConfig, tokens: int, scored: int = 0) -> Work:
+    """Operations of one pass.
+
+    Args:
+        tokens: n.
+        scored: positions that go through the vocabulary projection.
+    """
+    n, d, i, layers = tokens, config.hidden_size, config.intermediate_size, config.num_hidden_layers
+    return Work(
+        projections=8.0 * n * d * d * layers,
+        scores=4.0 * n * n * d * layers,
+        feed_forward=4.0 * n * d * i * layers,
+        vocabulary=2.0 * scored * (d * d + d * config.vocab_size),
+    )
+
+
+class Crossover(NamedTuple):
+    """Lengths, in tokens, at which a part of attention overtakes the feed-forward, by formula."""
+
+    scores: float  # 4 n^2 D = 4 n D I at n = I
+    attention: float  # 8 n D^2 + 4 n^2 D = 4 n D I at n = I - 2 D; 0 where it always costs more
+
+
+def crossover(config: BertConfig) -> Crossover:
+    """Where n^2 wins: only the scores, and attention with its projections."""
+    return Crossover(float(config.intermediate_size),
+                     float(max(0, config.intermediate_size - 2 * config.hidden_size)))
+
+
+class Memory(NamedTuple):
+    """Bytes of the activations of one sentence, by part, all layers kept (as in training)."""
+
+    hidden: float  # embeddings and each layer's output: (L + 1) n D
+    projections: float  # query, key, value, context, attention output: 5 n D a layer
+    attention: float  # scores and probabilities: 2 H n^2 a layer
+    feed_forward: float  # n I a layer
+
+    @property
+    def total(self) -> float:
+        """All of it, in bytes."""
+        return float(sum(self))
+
+
+def activation_memory(config: BertConfig, tokens: int, bytes_each: int = 4) -> Memory:
+    """Bytes of what a Trace keeps of one sentence, which is also what training keeps."""
+    n, d, layers = tokens, config.hidden_size, config.num_hidden_layers
+    return Memory(
+        hidden=float((layers + 1) * n * d * bytes_each),
+        projections=float(5 * layers * n * d * bytes_each),
+        attention=float(2 * layers * config.num_attention_heads * n * n * bytes_each),
+        feed_forward=float(layers * n * config.intermediate_size * bytes_each),
+    )
+
+
+def generation_work(config: BertConfig, tokens: int) -> tuple[float, float]:
+    """Operations for writing n tokens one by one: without and with a KV cache, in FLOP.
+
+    Without, each new token runs the whole prefix again, as BERT must; with, a
+    causal model computes one row and reads the kept keys and values.
+    """
+    again = sum(forward_work(config, n).total for n in range(1, tokens + 1))
+    d, i, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
+    kept = sum(layers * (8.0 * d * d + 4.0 * n * d + 4.0 * d * i) for n in range(1, tokens + 1))
+    return again, kept
+
+
+class Fit(NamedTuple):
+    """time(n) = a n + b n^2, least squares on relative errors, a and b at least 0.
+
+    Units are those of the times given; `error` is the root mean square of
+    (fitted - measured) / measured.
+    """
+
+    a: float
+    b: float
+    error: float
+
+    @property
+    def crossover(self) -> float:
+        """Length at which b n^2 overtakes a n; infinite where no n^2 was seen."""
+        return self.a / self.b if self.b > 0 else float("inf")
+
+    def at(self, tokens: np.ndarray) -> np.ndarray:
+        """The fitted curve."""
+        return self.a * tokens + self.b * tokens**2
+
+
+def fit_time(tokens: Sequence[int], times: Sequence[float]) -> Fit:
+    """Fit a n + b n^2 to measured times.
+
+    Args:
+        tokens: at least two different lengths.
+        times: one each, positive.
+
+    Raises:
+        ValueError: fewer than two lengths, or a time that isn't positive.
+    """
+    n, t = np.asarray(tokens, dtype=float), np.asarray(times, dtype=float)
+    if len(set(tokens)) < 2 or n.shape != t.shape or (t <= 0).any():
+        raise ValueError(f"a fit needs two different lengths and positive times; got {len(n)} of them")
+    rows = np.stack([n, n**2], axis=1) / t[:, None]
+    best: Fit | None = None
+    for columns in ([0, 1], [0], [1]):
+        found = np.zeros(2)
+        found[columns] = np.linalg.lstsq(rows[:, columns], np.ones_like(t), rcond=None)[0]
+        error = float(np.sqrt(np.mean((rows @ found - 1.0) ** 2)))
+        if (found >= 0).all() and (best is None or error < best.error - 1e-12):
+            best = Fit(float(found[0]), float(found[1]), error)
+    assert best is not None, "with one positive column the fit is positive"
+    return best
+
+
+def measure_time(run: Callable[[int], object], lengths: Sequence[int], repeats: int = 3,
+                 budget: float = 20.0) -> list[tuple[int, float]]:
+    """Milliseconds of run(n) for each length: the fastest of `repeats`, order rotated.
+
+    Args:
+        run: does the work for n tokens.
+        lengths: rising; those that no longer fit in the budget are left out.
+        budget: seconds for everything.
+    """
+    started, best = time.perf_counter(), dict.fromkeys(lengths, float("inf"))
+    for turn in range(repeats):
+        for n in (*lengths[turn:], *lengths[:turn]):
+            if time.perf_counter() - started > budget:
+                break
+            before = time.perf_counter()
+            run(n)
+            best[n] = min(best[n], (time.perf_counter() - before) * 1000)
+    return [(n, ms) for n, ms in best.items() if ms < float("inf")]

@@ -1,0 +1,211 @@
+"""Our stages beside transformers' classes, on the same sentence and weights.
+
+Each stage gets the same input in both, so that a difference is that stage's
+own. transformers' modules are built without memory of their own and take our
+tensors as they are; importing them costs two seconds, so it happens here, when
+asked.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bert_core import model as bert
+from bert_core.load import Loaded
+from bert_core.tokenizer import Encoding
+
+#: Every stage of the page, in the order of the forward pass.
+STAGES = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "mlm", "nsp", "losses")
+#: Classes of the installed transformers (or torch) that do the same.
+COUNTERPARTS: Mapping[str, tuple[str, ...]] = {
+    "embeddings": ("BertEmbeddings",),
+    "attention": ("BertSelfAttention", "BertSelfOutput"),
+    "feed_forward": ("BertIntermediate", "BertOutput"),
+    "layer_norm": ("BertSelfOutput",),
+    "pooler": ("BertPooler",),
+    "mlm": ("BertPredictionHeadTransform", "BertLMPredictionHead"),
+    "nsp": ("BertOnlyNSPHead",),
+    "losses": ("BertForPreTraining",),
+}
+_MODULE = "transformers.models.bert.modeling_bert"
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """One stage, run twice.
+
+    Attributes:
+        stage: one of STAGES.
+        ours: our output, without the batch axis.
+        theirs: transformers', same shape.
+    """
+
+    stage: str
+    ours: Tensor
+    theirs: Tensor
+
+    @property
+    def largest_difference(self) -> float:
+        """Over all numbers of the stage's output."""
+        return float((self.ours - self.theirs).abs().max())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.ours.shape)
+
+    def first(self, count: int = 3) -> tuple[float, ...]:
+        """The first numbers of our output, as a fingerprint to compare by eye."""
+        return tuple(self.ours.flatten()[:count].tolist())
+
+
+class _Chain(NamedTuple):
+    """Our own forward pass over one sentence, as far as the stages need it."""
+
+    inputs: bert.Inputs
+    embeddings: bert.Embeddings
+    before: Tensor  # (1, T, D), input of the chosen layer
+    layer: bert.LayerOutput
+    hidden: Tensor  # (1, T, D), last hidden states
+
+
+def reference_source(name: str) -> str:
+    """Source of a class of the installed transformers: its forward, without decorators."""
+    forward = getattr(importlib.import_module(_MODULE), name).forward
+    return inspect.getsource(inspect.unwrap(forward))
+
+
+def applies_to(loaded: Loaded) -> bool:
+    """Whether transformers' Bert classes are this model's counterpart."""
+    return loaded.config.model_type == "bert"
+
+
+def to_inputs(loaded: Loaded, encoding: Encoding) -> bert.Inputs:
+    """The sentence as a batch of one, unpadded, under the model's own attention."""
+    ids, device = torch.tensor([encoding.input_ids]), loaded.model.device
+    return bert.Inputs(
+        ids.to(device), torch.tensor([encoding.token_type_ids]).to(device),
+        torch.ones_like(ids, dtype=torch.bool).to(device), torch.tensor([loaded.config.is_decoder]).to(device),
+    )
+
+
+@torch.no_grad()
+def compare_stages(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[StageRun, ...]:
+    """Run every stage that the checkpoint has, ours and theirs.
+
+    Args:
+        loaded: a model of the BERT family.
+        encoding: the sentence.
+        index: layer whose attention and feed-forward are compared, 0-based.
+
+    Raises:
+        ValueError: the model's blocks are not transformers' Bert classes, or
+            there is no such layer.
+    """
+    if not applies_to(loaded):
+        raise ValueError(f"{loaded.name} is a {loaded.config.model_type}; the comparison here is with BERT's classes")
+    if not 0 <= index < loaded.config.num_hidden_layers:
+        raise ValueError(f"layer {index + 1} of {loaded.name}: it has {loaded.config.num_hidden_layers}")
+    chain = _run_chain(loaded, encoding, index)
+    theirs = _Reference(loaded, index)
+    return tuple(StageRun(stage, ours[0], other[0]) for stage, ours, other in _stages(loaded.model, chain, theirs))
+
+
+def _run_chain(loaded: Loaded, encoding: Encoding, index: int) -> _Chain:
+    inputs, states = to_inputs(loaded, encoding), []
+    embeddings, hidden = bert.encode(loaded.model, inputs, lambda _, out: states.append(out))
+    before = embeddings.output if index == 0 else states[index - 1].hidden
+    return _Chain(inputs, embeddings, before, states[index], hidden)
+
+
+def _stages(model: bert.Model, chain: _Chain, theirs: _Reference) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """(stage, ours, theirs) for every stage there is."""
+    names, layer = model.names, chain.layer
+    norm = names.of_layer(theirs.index, "attention_norm")
+    summed = layer.context + chain.before  # any (1, T, D) that is not yet normalised
+    yield "embeddings", chain.embeddings.output, theirs.embeddings(chain.inputs)
+    yield "attention", layer.attention_output, theirs.attention(chain.before, chain.inputs)
+    yield "feed_forward", layer.hidden, theirs.feed_forward(layer.attention_output)
+    yield "layer_norm", bert.layer_norm(model, summed, norm), theirs.layer_norm(summed)
+    if "pooler" in model.heads:
+        pooled = bert.pooled_output(model, chain.hidden)
+        yield "pooler", pooled, theirs.pooler(chain.hidden)
+        if "nsp" in model.heads:
+            yield "nsp", bert.nsp_logits(model, pooled), theirs.nsp(pooled)
+    if model.heads & {"mlm", "lm"}:
+        logits = bert.mlm_logits(model, chain.hidden)
+        reference = theirs.mlm(chain.hidden)
+        yield "mlm", logits, reference
+        yield "losses", _our_loss(logits, chain.inputs.input_ids), _their_loss(reference, chain.inputs.input_ids)
+
+
+def _our_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean over the scored positions of a sum, as bert_core.training.objectives adds it up; (1, 1), nats."""
+    total = F.cross_entropy(logits[0], targets[0], reduction="sum")
+    return (total / targets.shape[1]).reshape(1, 1)
+
+
+def _their_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """As in BertForPreTraining.forward; (1, 1), nats."""
+    return nn.CrossEntropyLoss()(logits.view(-1, logits.shape[-1]), labels.view(-1)).reshape(1, 1)
+
+
+class _Reference:
+    """transformers' modules around our tensors, for one layer."""
+
+    def __init__(self, loaded: Loaded, index: int):
+        from transformers import BertConfig as TheirConfig
+
+        known = {k: v for k, v in loaded.config.to_dict().items() if k not in ("architectures", "id2label", "label2id")}
+        self.config = TheirConfig(**known, attn_implementation="eager")
+        self.weights, self.index = loaded.model.weights, index
+        self.layer_path = f"bert.encoder.layer.{index}"
+        self.classes = importlib.import_module(_MODULE)
+
+    def _module(self, name: str, prefix: str, **extra: Any) -> Callable[..., Any]:
+        """A module of class `name` whose parameters are our tensors below `prefix`."""
+        with torch.device("meta"):
+            module = getattr(self.classes, name)(self.config)
+        own = {n.removeprefix(prefix): t for n, t in self.weights.items() if n.startswith(prefix)}
+        wanted = module.state_dict().keys()
+        module.load_state_dict({n: t for n, t in {**own, **extra}.items() if n in wanted}, strict=True, assign=True)
+        return module.eval()
+
+    def embeddings(self, inputs: bert.Inputs) -> Tensor:
+        places = torch.arange(inputs.input_ids.shape[1], device=inputs.input_ids.device)[None]
+        return self._module("BertEmbeddings", "bert.embeddings.")(
+            input_ids=inputs.input_ids, token_type_ids=inputs.token_type_ids, position_ids=places)
+
+    def attention(self, hidden: Tensor, inputs: bert.Inputs) -> Tensor:
+        length = hidden.shape[1]
+        mask = None
+        if bool(inputs.causal.any()):
+            mask = torch.full((1, 1, length, length), torch.finfo(hidden.dtype).min, device=hidden.device).triu(1)
+        mixed, _ = self._module("BertSelfAttention", f"{self.layer_path}.attention.self.")(hidden, mask)
+        return self._module("BertSelfOutput", f"{self.layer_path}.attention.output.")(mixed, hidden)
+
+    def feed_forward(self, attended: Tensor) -> Tensor:
+        wide = self._module("BertIntermediate", f"{self.layer_path}.intermediate.")(attended)
+        return self._module("BertOutput", f"{self.layer_path}.output.")(wide, attended)
+
+    def layer_norm(self, summed: Tensor) -> Tensor:
+        return self._module("BertSelfOutput", f"{self.layer_path}.attention.output.").LayerNorm(summed)
+
+    def pooler(self, hidden: Tensor) -> Tensor:
+        return self._module("BertPooler", "bert.pooler.")(hidden)
+
+    def nsp(self, pooled: Tensor) -> Tensor:
+        return self._module("BertOnlyNSPHead", "cls.")(pooled)
+
+    def mlm(self, hidden: Tensor) -> Tensor:
+        table = self.weights.get("cls.predictions.decoder.weight", self.weights["bert.embeddings.word_embeddings.weight"])
+        bias = self.weights["cls.predictions.bias"]
+        extra = {"decoder.weight": table, "decoder.bias": bias}
+        return self._module("BertLMPredictionHead", "cls.predictions.", **extra)(hidden)
