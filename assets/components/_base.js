@@ -1,0 +1,286 @@
+// Shared by every component: payloads, theme, colour ramps, canvases, tables,
+// token chips. Plain functions; a component's own file follows and exports.
+
+// --- payloads ----------------------------------------------------------------
+
+const VIEWS = {
+  uint8: Uint8Array, int8: Int8Array, uint16: Uint16Array, int16: Int16Array,
+  uint32: Uint32Array, int32: Int32Array, float16: Uint16Array, float32: Float32Array,
+};
+
+// 4 bytes length, JSON header, arrays (ui/components.py: pack). Returns the
+// header with `arrays`: name -> {shape, data}; float16 becomes Float32Array.
+function unpack(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const length = view.getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
+  const arrays = {};
+  for (const [name, dtype, shape, offset, size] of header.arrays || []) {
+    const start = 4 + length + offset;
+    const copy = bytes.slice(start, start + size).buffer;
+    const data = new VIEWS[dtype](copy);
+    arrays[name] = { shape, data: dtype === "float16" ? Float32Array.from(data, halfToFloat) : data };
+  }
+  return { ...header, arrays };
+}
+
+function halfToFloat(h) {
+  const sign = h & 0x8000 ? -1 : 1, exponent = (h >> 10) & 0x1f, fraction = h & 0x3ff;
+  if (exponent === 0) return sign * fraction * 2 ** -24;
+  if (exponent === 31) return fraction ? NaN : sign * Infinity;
+  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+// quantise() of ui/components.py, back to a probability.
+function fromQuantised(q) { return (q / 255) ** 2; }
+
+// Tell Python: one message, handled by `on_event` of components.mount.
+function send(component, message) { component.setTriggerValue("event", message); }
+
+// --- elements ----------------------------------------------------------------
+
+// The child of `parent` with this class, made once: the default export runs
+// again on each change with the same parent.
+function child(parent, tag, name, attributes = {}) {
+  let element = parent.querySelector(`:scope > .${name}`);
+  if (!element) {
+    element = document.createElement(tag);
+    element.className = name;
+    parent.appendChild(element);
+  }
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+function make(tag, name = "", text = "", attributes = {}) {
+  const element = document.createElement(tag);
+  if (name) element.className = name;
+  if (text !== "") element.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+function svg(tag, attributes = {}, text = "") {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== "") element.textContent = text;
+  return element;
+}
+
+// "The numbers as a table": a closed disclosure whose rows are built when it is
+// opened. columns: names; rows: () => array of arrays (numbers are rounded).
+function numbersTable(parent, caption, columns, rows) {
+  const box = child(parent, "details", "bw-numbers");
+  if (!box.firstChild) box.appendChild(make("summary", "", "The numbers as a table"));
+  box.querySelector(".bw-scroll")?.remove();
+  const fill = () => {
+    if (!box.open || box.querySelector(".bw-scroll")) return;
+    const table = make("table");
+    table.appendChild(make("caption", "", caption));
+    const head = table.createTHead().insertRow();
+    for (const name of columns) head.appendChild(make("th", "", name, { scope: "col" }));
+    const body = table.createTBody();
+    for (const row of rows()) {
+      const line = body.insertRow();
+      row.forEach((value, i) => {
+        const cell = i === 0 ? make("th", "", "", { scope: "row" }) : make("td");
+        cell.textContent = typeof value === "number" ? formatNumber(value) : value;
+        line.appendChild(cell);
+      });
+    }
+    const scroll = make("div", "bw-scroll", "", { tabindex: "0", role: "region", "aria-label": caption });
+    scroll.appendChild(table);
+    box.appendChild(scroll);
+  };
+  box.ontoggle = fill;
+  fill();
+}
+
+function formatNumber(value) {
+  if (Number.isInteger(value)) return String(value);
+  const size = Math.abs(value);
+  return size !== 0 && (size < 0.001 || size >= 1e5) ? value.toExponential(2) : value.toFixed(size < 1 ? 4 : 3);
+}
+
+// 0.0713 -> "7.1 %"
+function percent(p) {
+  if (p > 0 && p < 0.001) return "<0.1 %";
+  return `${(100 * p).toFixed(p < 0.0995 ? 1 : 0)} %`;
+}
+
+// --- theme and colours -------------------------------------------------------
+
+function cssValue(element, name) {
+  const node = element instanceof ShadowRoot ? element.host : element;
+  return getComputedStyle(node).getPropertyValue(name).trim();
+}
+
+function parseColour(text) {
+  const hex = /^#([0-9a-f]{6})/i.exec(text);
+  if (hex) return [0, 2, 4].map((i) => parseInt(hex[1].slice(i, i + 2), 16));
+  const parts = text.match(/[\d.]+/g);
+  return parts ? parts.slice(0, 3).map(Number) : [255, 255, 255];
+}
+
+// {dark, ink, paper, soft, line, primary}: the page's colours as [r, g, b], and
+// sets data-theme on the component so that tokens.css follows.
+function theme(parent) {
+  const read = (name) => parseColour(cssValue(parent, name));
+  const paper = read("--st-background-color");
+  const dark = 0.299 * paper[0] + 0.587 * paper[1] + 0.114 * paper[2] < 128;
+  const host = parent instanceof ShadowRoot ? parent.host : parent;
+  host.setAttribute("data-theme", dark ? "dark" : "light");
+  return {
+    dark, paper, ink: read("--st-text-color"), soft: read("--st-secondary-background-color"),
+    line: read("--st-border-color"), primary: read("--st-primary-color"),
+  };
+}
+
+// Call `draw` again when the visitor changes between light and dark. Idempotent.
+function onThemeChange(parent, draw) {
+  const host = parent instanceof ShadowRoot ? parent.host : parent;
+  host.__bwDraw = draw;
+  if (host.__bwWatch) return;
+  let last = cssValue(host, "--st-background-color");
+  host.__bwWatch = setInterval(() => {
+    if (!host.isConnected) { clearInterval(host.__bwWatch); host.__bwWatch = null; return; }
+    const now = cssValue(host, "--st-background-color");
+    if (now !== last) { last = now; host.__bwDraw(); }
+  }, 1000);
+}
+
+function mix(a, b, t) { return a.map((x, i) => Math.round(x + (b[i] - x) * t)); }
+function rgb(c, alpha = 1) { return alpha === 1 ? `rgb(${c.join(",")})` : `rgba(${c.join(",")},${alpha})`; }
+
+// One meaning, one colour (Okabe-Ito); the same as bert_core/figures/theme.py.
+const MEANING = {
+  token: [0, 114, 178], segment: [230, 159, 0], position: [0, 158, 115],
+  both: [0, 114, 178], oneway: [213, 94, 0], mask: [204, 121, 167],
+};
+
+// Probability and attention: one hue, fixed 0 to 1, from the paper's colour.
+// Through sqrt(p), so that 0.02 can be told from 0.
+function probabilityColour(p, look) {
+  const top = look.dark ? [126, 200, 246] : [0, 78, 130];
+  return mix(look.paper, top, Math.sqrt(Math.min(1, Math.max(0, p))));
+}
+
+// Signed values: blue below 0, red above, paper at 0, symmetric about 0.
+function signedColour(v, limit, look) {
+  const t = Math.max(-1, Math.min(1, limit > 0 ? v / limit : 0));
+  const end = t < 0 ? (look.dark ? [86, 160, 233] : [33, 102, 172]) : (look.dark ? [240, 110, 90] : [178, 24, 43]);
+  return mix(look.paper, end, Math.abs(t) ** 0.8);
+}
+
+// Ink that can be read on a colour.
+function inkOn(colour) {
+  return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] > 140 ? "#16181C" : "#FFFFFF";
+}
+
+// --- canvases ----------------------------------------------------------------
+
+// A canvas of width x height CSS pixels, sharp on any screen, named for readers.
+function canvas(parent, name, width, height, label) {
+  const element = child(parent, "canvas", name, { role: "img", "aria-label": label, tabindex: "0" });
+  const ratio = Math.min(window.devicePixelRatio || 1, 3);
+  element.width = Math.round(width * ratio);
+  element.height = Math.round(height * ratio);
+  element.style.width = `${width}px`;
+  element.style.height = `${height}px`;
+  const context = element.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return { element, context };
+}
+
+// Fill a (rows, columns) map from `colour(row, column)` as one image, scaled by
+// whole-cell rectangles (no smoothing).
+function drawMap(context, x, y, width, height, rows, columns, colour) {
+  const image = new ImageData(columns, rows);
+  for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) {
+    const rgbValue = colour(r, c), at = 4 * (r * columns + c);
+    if (rgbValue === null) continue;
+    image.data[at] = rgbValue[0]; image.data[at + 1] = rgbValue[1]; image.data[at + 2] = rgbValue[2];
+    image.data[at + 3] = 255;
+  }
+  const small = new OffscreenCanvas(columns, rows);
+  small.getContext("2d").putImageData(image, 0, 0);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(small, x, y, width, height);
+}
+
+// --- token chips -------------------------------------------------------------
+
+// Draw tokens as chips into `parent`. chips: [{t: text, k: kind, v?: 0..1,
+// l?: label below, i?: position}]; kind 'special', 'mask', 'sub' or 'word'.
+// options: {select: 'none'|'one'|'many', selected: Set, label, fixed: Set,
+// onSelect(Set), onHover(index|null)}. One tab stop; arrows move; Enter and
+// Space choose.
+function chipRow(parent, chips, options) {
+  const look = theme(parent.getRootNode() instanceof ShadowRoot ? parent.getRootNode() : parent);
+  const active = options.select !== "none";
+  parent.classList.add("bw-chips");
+  parent.setAttribute("role", active ? "listbox" : "list");
+  if (active) parent.setAttribute("aria-multiselectable", String(options.select === "many"));
+  parent.setAttribute("aria-label", options.label || "Tokens");
+  while (parent.children.length > chips.length) parent.lastChild.remove();
+  const focused = Math.max(0, [...parent.children].findIndex((c) => c.tabIndex === 0));
+  chips.forEach((chip, n) => {
+    let box = parent.children[n];
+    if (!box) {
+      box = make("div");
+      box.append(make("span", "bw-chip-text"), make("span", "bw-chip-label"));
+      parent.appendChild(box);
+    }
+    const chosen = options.selected?.has(n) ?? false, fixed = options.fixed?.has(n) ?? false;
+    box.className = `bw-chip bw-${chip.k}` + (chosen ? " bw-on" : "") + (active && !fixed ? " bw-can" : "");
+    box.firstChild.textContent = chip.t;
+    box.lastChild.textContent = chip.l ?? "";
+    box.setAttribute("role", active ? "option" : "listitem");
+    box.setAttribute("aria-label", describeChip(chip, n));
+    if (active) {
+      box.setAttribute("aria-selected", String(chosen));
+      if (fixed) box.setAttribute("aria-disabled", "true"); else box.removeAttribute("aria-disabled");
+      box.tabIndex = n === Math.min(focused, chips.length - 1) ? 0 : -1;
+    }
+    const colour = chip.v === undefined || chip.v === null ? null : probabilityColour(chip.v, look);
+    box.style.background = colour ? rgb(colour) : "";
+    box.style.color = colour ? inkOn(colour) : "";
+  });
+  chipEvents(parent, chips, options, active);
+}
+
+const KIND_WORDS = { special: "special token", mask: "mask", sub: "subword", word: "", unk: "unknown" };
+
+function describeChip(chip, n) {
+  const kind = KIND_WORDS[chip.k];
+  return `${chip.t}${kind ? `, ${kind}` : ""}, position ${chip.i ?? n}${chip.l ? `, ${chip.l}` : ""}`;
+}
+
+function chipEvents(parent, chips, options, active) {
+  const at = (event) => [...parent.children].indexOf(event.target.closest(".bw-chip"));
+  const choose = (n) => {
+    if (n < 0 || options.fixed?.has(n)) return;
+    const before = options.selected ?? new Set();
+    const after = new Set(options.select === "many" ? before : []);
+    if (before.has(n)) after.delete(n); else after.add(n);
+    options.onSelect?.(after, n);
+  };
+  parent.onclick = active ? (event) => choose(at(event)) : null;
+  parent.onpointerover = options.onHover ? (event) => { const n = at(event); options.onHover(n < 0 ? null : n); } : null;
+  parent.onpointerleave = options.onHover ? () => options.onHover(null) : null;
+  parent.onkeydown = active ? (event) => {
+    const n = at(event), last = chips.length - 1;
+    const to = { ArrowRight: n + 1, ArrowDown: n + 1, ArrowLeft: n - 1, ArrowUp: n - 1, Home: 0, End: last }[event.key];
+    if (to !== undefined) {
+      event.preventDefault();
+      const next = parent.children[Math.max(0, Math.min(last, to))];
+      for (const box of parent.children) box.tabIndex = -1;
+      next.tabIndex = 0;
+      next.focus();
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      choose(n);
+    }
+  } : null;
+}

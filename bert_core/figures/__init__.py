@@ -1,0 +1,1 @@
+"""Numbers to plotly figures, one file a page; colours in theme.py."""

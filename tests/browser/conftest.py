@@ -1,0 +1,165 @@
+"""One server, one Chromium, and no request that leaves the app's own address."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+                      "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+#: Milliseconds that a page may take on a busy two-core machine.
+PATIENCE = 60_000
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Base address of a running explorer; a server started by hand in BOTH_WAYS_TEST_ADDRESS is taken as it is."""
+    if os.environ.get("BOTH_WAYS_TEST_ADDRESS"):
+        yield os.environ["BOTH_WAYS_TEST_ADDRESS"]
+        return
+    port = free_port()
+    log = tmp_path_factory.mktemp("server") / "log.txt"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port),
+               "--server.address", "127.0.0.1", "--server.headless", "true"]
+    environment = {**os.environ, "BOTH_WAYS_HUB": os.environ.get("BOTH_WAYS_HUB", "off")}
+    with log.open("w") as out:
+        server = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=environment)
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/_stcore/health", server, log)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.wait(10)
+        server.kill()
+
+
+def _wait_for(url: str, server: subprocess.Popen, log: Path) -> None:
+    for _ in range(600):
+        if server.poll() is not None:
+            raise RuntimeError(f"the server ended: {log.read_text()[-2000:]}")
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"the server did not start: {log.read_text()[-2000:]}")
+
+
+def find_chromium() -> str | None:
+    """A browser of the system, or None for Playwright's own."""
+    named = os.environ.get("BOTH_WAYS_CHROMIUM")
+    return named or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS)
+        yield started
+        started.close()
+
+
+@dataclass
+class Visitor:
+    """One visitor's browser window on the explorer."""
+
+    page: Page
+    address: str
+    strangers: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def open(self, name: str = "", **parameters: object) -> Page:
+        """Go to a page with parameters of the address, and wait until it is drawn."""
+        query = urllib.parse.urlencode({key: str(value) for key, value in parameters.items()})
+        self.page.goto(f"{self.address}/{name}" + (f"?{query}" if query else ""))
+        return self.wait_ready(str(parameters["text"]) if "text" in parameters else None)
+
+    def wait_ready(self, text: str | None = None) -> Page:
+        """Wait until the page has drawn for `text` (or for whatever is there)."""
+        self.page.wait_for_function(
+            """text => { const bar = document.querySelector('[data-ready]');
+                         return bar !== null && (text === null || bar.getAttribute('data-text') === text); }""",
+            arg=text, timeout=PATIENCE,
+        )
+        return self.page
+
+    def run_number(self) -> int:
+        """Number of the run whose picture is on screen; it grows with each."""
+        return int(self.page.locator("[data-ready]").get_attribute("data-run") or 0)
+
+    def after(self, run: int) -> Page:
+        """Wait for a picture later than that of `run`."""
+        self.page.wait_for_function(
+            "run => Number(document.querySelector('[data-ready]')?.getAttribute('data-run') || 0) > run",
+            arg=run, timeout=PATIENCE,
+        )
+        return self.page
+
+    def type(self, text: str, label: str = "Sentence") -> Page:
+        """Replace the sentence (or the second one) as a person would, and wait for the picture."""
+        run = self.run_number()
+        self.page.get_by_label(label, exact=True).fill(text)
+        self.after(run)
+        return self.wait_ready(text) if label == "Sentence" else self.page
+
+    def no_traceback(self) -> None:
+        """No exception box, no traceback in the page's text."""
+        expect(self.page.locator("[data-testid=stException]")).to_have_count(0)
+        assert "Traceback" not in self.page.locator("body").inner_text()
+
+
+@pytest.fixture()
+def new_visitor(browser: Browser, address: str) -> Iterator:
+    """Maker of visitors: new_visitor(width=1440, height=900, scheme='light' or 'dark')."""
+    contexts, visitors = [], []
+
+    def make(width: int = 1440, height: int = 900, scheme: str = "light") -> Visitor:
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        visitor = Visitor(page, address)
+        visitors.append(visitor)
+
+        def gate(route: Route) -> None:
+            if route.request.url.startswith((address, "data:", "blob:")):
+                route.continue_()
+            else:
+                visitor.strangers.append(route.request.url)
+                route.abort()
+
+        context.route("**/*", gate)
+        page.on("pageerror", lambda error: visitor.errors.append(str(error)))
+        return visitor
+
+    yield make
+    for context in contexts:
+        context.close()
+    for visitor in visitors:
+        assert visitor.strangers == [], "a request left the app's own address"
+        assert visitor.errors == [], "a script of the page failed"
+
+
+@pytest.fixture()
+def visitor(new_visitor) -> Visitor:
+    """A visitor with a wide light window."""
+    return new_visitor()

@@ -1,0 +1,1 @@
+"""The only importable code that imports streamlit; pages are built from it."""

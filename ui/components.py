@@ -1,0 +1,143 @@
+"""Canvas components: from arrays to bytes to the browser, and messages back.
+
+A component NAME is assets/components/NAME.js (its default export draws) with
+NAME.css if it has one; `_base.js` and `tokens.css` stand before every one.
+Data travels as raw bytes: equal bytes are not sent again and draw nothing anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+FOLDER = Path(__file__).resolve().parent.parent / "assets" / "components"
+#: Array types that JavaScript has a view for (float16 is decoded by _base.js).
+DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
+
+
+class BadMessage(ValueError):
+    """A component sent something that it never sends by itself."""
+
+
+def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> bytes:
+    """One payload: 4 bytes length of the JSON, the JSON, then the arrays.
+
+    Args:
+        header: what JSON can hold; no key 'arrays'.
+        arrays: name -> array of one of DTYPES, any shape. They follow in C
+            order, each from a multiple of 8 bytes after the JSON's end.
+
+    Returns:
+        Bytes that `unpack` of _base.js reads to the header with `arrays`:
+        name -> {shape, data}.
+    """
+    index, chunks, offset = [], [], 0
+    for name, array in (arrays or {}).items():
+        if array.dtype.name not in DTYPES:
+            raise ValueError(f"array {name!r} is {array.dtype.name}; choose one of {', '.join(DTYPES)}")
+        raw = np.ascontiguousarray(array).tobytes()
+        index.append([name, array.dtype.name, list(array.shape), offset, len(raw)])
+        padding = -len(raw) % 8
+        chunks.append(raw + b"\0" * padding)
+        offset += len(raw) + padding
+    text = json.dumps({**header, "arrays": index}, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    encoded = text.encode("ascii")
+    encoded += b" " * (-(len(encoded) + 4) % 8)
+    return struct.pack("<I", len(encoded)) + encoded + b"".join(chunks)
+
+
+def quantise(probabilities: np.ndarray) -> np.ndarray:
+    """Probabilities as uint8, round(255 sqrt(p)), so that small ones keep their weight."""
+    return np.rint(255.0 * np.sqrt(np.clip(probabilities, 0.0, 1.0))).astype(np.uint8)
+
+
+@functools.cache
+def _source(name: str) -> tuple[str, str]:
+    """JS and CSS of a component; the newline in front keeps Streamlit from taking it for a path."""
+    base = (FOLDER / "_base.js").read_text(encoding="utf-8")
+    own = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
+    css = (FOLDER / "tokens.css").read_text(encoding="utf-8")
+    extra = FOLDER / f"{name}.css"
+    if extra.exists():
+        css += extra.read_text(encoding="utf-8")
+    return f"\n{base}\n{own}\n", f"\n{css}\n"
+
+
+@st.cache_resource(show_spinner=False)
+def _renderer(name: str, isolated: bool) -> Callable[..., Any]:
+    js, css = _source(name)
+    # Outside a shadow root a style sheet would reach the whole page: assets/app.css serves there.
+    return st.components.v2.component(f"bothways.{name}", js=js, css=css if isolated else None, isolate_styles=isolated)
+
+
+def mount(
+    name: str,
+    key: str,
+    data: bytes,
+    on_event: Callable[[dict[str, Any]], None] | None = None,
+    height: int | str = "content",
+    isolated: bool = True,
+) -> None:
+    """Draw component `name` with `data`.
+
+    Args:
+        name: of the files in assets/components.
+        key: stable and unique on the page.
+        data: from `pack`; keep it deterministic.
+        on_event: called before the next run with each message the component
+            sent by `send(component, {...})`; it checks the message with
+            `number`, `numbers` or `word` below. A message that fails is
+            dropped.
+        height: pixels, or 'content'.
+    """
+
+    def receive() -> None:
+        state = st.session_state.get(f"c_{key}")
+        message = state.get("event") if state is not None else None
+        if on_event is None or not isinstance(message, dict):
+            return
+        try:
+            on_event(message)
+        except BadMessage:
+            return
+
+    _renderer(name, isolated)(key=f"c_{key}", data=data, height=height, on_event_change=receive)
+
+
+def chart(figure: Any, key: str) -> None:
+    """Draw a plotly figure as wide as the page, without its tool bar."""
+    st.plotly_chart(figure, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
+
+
+# --- checking messages -------------------------------------------------------
+
+
+def number(message: Mapping[str, Any], field: str, count: int) -> int:
+    """A whole number of 0 to count-1."""
+    value = message.get(field)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < count:
+        raise BadMessage(f"{field} is no number below {count}")
+    return value
+
+
+def numbers(message: Mapping[str, Any], field: str, count: int) -> tuple[int, ...]:
+    """Different whole numbers of 0 to count-1, sorted."""
+    values = message.get(field)
+    if not isinstance(values, list) or len(values) > count:
+        raise BadMessage(f"{field} is no list of at most {count}")
+    return tuple(sorted({number({field: value}, field, count) for value in values}))
+
+
+def word(message: Mapping[str, Any], field: str, allowed: tuple[str, ...]) -> str:
+    """One of the allowed words."""
+    value = message.get(field)
+    if value not in allowed:
+        raise BadMessage(f"{field} is none of {', '.join(allowed)}")
+    return value

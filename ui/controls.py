@@ -1,0 +1,119 @@
+"""Widgets whose value is in the address.
+
+`key` is the parameter's name in the address and, with the same meaning, may be
+used on several pages ('layer', 'head'). Streamlit drops a value of a link that
+can't be used without a word; these say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from ui import state
+
+#: Up to so many short options stand side by side; more go into a list.
+SIDE_BY_SIDE = 5
+
+
+def _from_link(key: str, is_good: Callable[[str], bool]) -> None:
+    """Say it if the address brings a value that the widget will drop."""
+    if key in st.session_state:
+        return
+    raw = st.query_params.get(key)
+    if raw is not None and not is_good(raw):
+        state.drop(key, raw)
+
+
+def _keep_valid(key: str, is_good: Callable[[object], bool]) -> None:
+    """Forget a value that the present options don't have (another model, a shorter text)."""
+    if key in st.session_state and not is_good(st.session_state[key]):
+        del st.session_state[key]
+
+
+def choice(
+    label: str, options: Sequence[str], key: str, default: str | None = None,
+    help: str | None = None, as_list: bool = False, hide_label: bool = False,
+) -> str:
+    """One of some words; side by side if they are few, else a list.
+
+    Args:
+        options: distinct texts, shown and linked as they are.
+        default: the first if None.
+        as_list: a list in any case.
+    """
+    options = list(options)
+    start = default if default in options else options[0]
+    _from_link(key, lambda raw: raw in options)
+    _keep_valid(key, lambda value: value in options)
+    shown = "collapsed" if hide_label else "visible"
+    if len(options) <= SIDE_BY_SIDE and not as_list:
+        return st.segmented_control(label, options, default=start, key=key, required=True, help=help,
+                                    label_visibility=shown, bind="query-params")
+    return st.selectbox(label, options, index=options.index(start), key=key, help=help,
+                        label_visibility=shown, bind="query-params")
+
+
+def view(options: Sequence[str], key: str = "view", label: str = "View") -> str:
+    """Which of a page's pictures is open; only that one is computed."""
+    return choice(label, options, key, hide_label=True)
+
+
+def many(label: str, options: Sequence[str], key: str, default: Sequence[str] = (), help: str | None = None) -> list[str]:
+    """Any number of some words."""
+    options = list(options)
+    _from_link(key, lambda raw: raw in options)
+    _keep_valid(key, lambda value: isinstance(value, list) and all(v in options for v in value))
+    pick = st.pills if len(options) <= 12 else st.multiselect
+    extra = {"selection_mode": "multi"} if len(options) <= 12 else {}
+    return list(pick(label, options, default=list(default), key=key, help=help, bind="query-params", **extra))
+
+
+def toggle(label: str, key: str, default: bool = False, help: str | None = None) -> bool:
+    """On or off."""
+    _from_link(key, lambda raw: raw.lower() in ("true", "false", "1", "0"))
+    return st.toggle(label, value=default, key=key, help=help, bind="query-params")
+
+
+def slider(label: str, low: int, high: int, key: str, default: int, step: int = 1, help: str | None = None) -> int:
+    """A whole number between two ends; with one possible value no slider is drawn."""
+    if high <= low:
+        return low
+    _from_link(key, lambda raw: _is_number(raw, low, high))
+    _keep_valid(key, lambda value: isinstance(value, int) and low <= value <= high)
+    start = min(max(default, low), high)
+    return st.slider(label, low, high, start, step=step, key=key, help=help, bind="query-params")
+
+
+def number(label: str, low: float, high: float, key: str, default: float, step: float = 1, help: str | None = None):
+    """A number one types; whole if all of low, high, default and step are."""
+    _from_link(key, lambda raw: _is_number(raw, low, high))
+    _keep_valid(key, lambda value: value is not None and low <= value <= high)
+    return st.number_input(label, low, high, default, step=step, key=key, help=help, bind="query-params")
+
+
+def text(
+    label: str, key: str, default: str = "", max_chars: int = 1000, placeholder: str | None = None,
+    live: bool = True, help: str | None = None,
+) -> str:
+    """A line of text that the picture follows while one types."""
+    from ui import settings
+
+    _from_link(key, lambda raw: len(raw) <= max_chars)
+    return st.text_input(label, value=default, max_chars=max_chars, key=key, placeholder=placeholder, help=help,
+                         live=settings.typing_pause() if live else False, bind="query-params") or ""
+
+
+def positions(key: str, count: int, default: Sequence[int] = ()) -> tuple[int, ...]:
+    """Token positions that a component chose; see chips.set_positions."""
+    from ui import chips
+
+    return chips.chosen_positions(key, count, default)
+
+
+def _is_number(raw: str, low: float, high: float) -> bool:
+    try:
+        return low <= float(raw) <= high
+    except ValueError:
+        return False

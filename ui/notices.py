@@ -1,0 +1,35 @@
+"""Short lines to the visitor, and the sign that a page is drawn."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Sequence
+
+import streamlit as st
+
+from ui import components
+
+_runs = itertools.count(1)
+
+
+def problem(text: str) -> None:
+    """What went wrong and what to do, one line."""
+    st.html(f'<p class="bw-notice bw-problem" role="alert">{html.escape(text)}</p>')
+
+
+def note(text: str) -> None:
+    """Something worth knowing about the picture (a cut, a dropped value), one line."""
+    st.html(f'<p class="bw-notice" role="status">{html.escape(text)}</p>')
+
+
+def ready(text: str, status: str, lines: Sequence[str] = ()) -> None:
+    """The last element of every run: the status bar, with `data-ready` and `data-text`.
+
+    Args:
+        text: the input that the page has drawn for.
+        status: model, device and size of what is on screen.
+        lines: what else there is to say, such as values of a link that were dropped.
+    """
+    data = components.pack({"text": text, "status": status, "lines": list(lines), "run": next(_runs)})
+    components.mount("ready", "ready", data, isolated=False)

@@ -1,0 +1,197 @@
+"""The frame of every page: navigation, shared inputs, and what stands below a picture."""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from bert_core.tokenizer import Encoding
+from ui import notices, settings, state
+from ui.state import Here
+
+ROOT = Path(__file__).resolve().parent.parent
+PROSE = ROOT / "assets" / "prose" / "en"
+
+#: The explorer's pages: section -> (name in the address, name on screen).
+PAGES = {
+    "Look": (("tokens", "Tokens"), ("embeddings", "Embeddings"), ("attention", "Attention"),
+             ("masking", "Masking"), ("compare", "One way, both ways")),
+    "Use": (("cls", "[CLS]"), ("meaning", "Meaning"), ("tasks", "Tasks")),
+    "Learn": (("pretrain", "Pre-train"), ("finetune", "Fine-tune")),
+    "Study": (("family", "Family"), ("code", "Code"), ("class", "Class")),
+}
+#: The page at the bare address.
+FIRST = "masking"
+
+
+# --- app.py ------------------------------------------------------------------
+
+
+def navigation() -> st.Page:
+    """Navigation over the pages whose script is there; the bare address shows FIRST."""
+    sections = {
+        section: [
+            st.Page(_script(name), title=title, url_path=name) for name, title in pages if (ROOT / _script(name)).exists()
+        ]
+        for section, pages in PAGES.items()
+    }
+    sections = {section: pages for section, pages in sections.items() if pages}
+    start = st.Page(_script(FIRST), title="Both Ways", url_path="start", default=True, visibility="hidden")
+    return st.navigation({"": [start], **sections}, expanded=True)
+
+
+def _script(name: str) -> str:
+    return f"pages/{name}.py"
+
+
+def frame(page: st.Page) -> None:
+    """What all pages share: style, title and question, sentence, model."""
+    name = page.url_path or FIRST
+    st.session_state["_page"] = name
+    words = prose(name)
+    st.html(f"<style>{_style()}</style>" + words.heading)
+    _inputs()
+    _sidebar()
+
+
+def _inputs() -> None:
+    """The shared live inputs; their values are the parameters text and pair."""
+    pause = settings.typing_pause()
+    first, second = st.columns([3, 2], gap="small")
+    first.text_input("Sentence", value=state.DEFAULT_TEXT, key="text", bind="query-params", live=pause,
+                     placeholder="Type anything; [MASK] is a gap")
+    second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause, placeholder="optional")
+
+
+def _sidebar() -> None:
+    """The model picker; presenter and class mode add theirs here."""
+    names = [info.name for info in state.models()]
+    default = settings.default_model()
+    if default not in names:
+        names.insert(0, default)
+    chosen = st.session_state.get("model")
+    if chosen and chosen not in names:
+        names.append(chosen)
+    hub = "a hub id or " if settings.hub_is_on() else ""
+    st.sidebar.selectbox("Model", names, index=names.index(default), key="model", bind="query-params",
+                         accept_new_options=True, help=f"Choose, or type {hub}a folder with config.json, "
+                         "tokenizer.json and model.safetensors.")
+
+
+# --- pages -------------------------------------------------------------------
+
+
+def open_page(name: str, needs_model: bool = True) -> Here:
+    """Start a page: what the visitor looks at, and what there is to say about it.
+
+    Args:
+        name: the page's name in the address.
+        needs_model: whether the page can't do without the chosen model.
+    """
+    _through_app()
+    here = state.here()
+    if needs_model:
+        encoding = here.encoding
+        if encoding.truncated:
+            notices.note(_cut_line(encoding, state.loaded(here.model).tokenizer.limit))
+    return here
+
+
+def _through_app() -> None:
+    """Go through app.py if Streamlit started the page's script on its own.
+
+    The first visitor of a server who asks for /page gets pages/page.py without
+    app.py, because Streamlit only learns of the navigation by running it.
+    """
+    if "_page" not in st.session_state:
+        navigation()
+        st.rerun()
+
+
+def _cut_line(encoding: Encoding, limit: int) -> str:
+    """Where the model's limit cut the input."""
+    parts = []
+    for what, text, cut in zip(("sentence", "second sentence"), (encoding.text, encoding.pair), encoding.cut_at):
+        if cut is not None and text:
+            before, after = text[max(0, cut - 30):cut].lstrip(), text[cut:cut + 30].rstrip()
+            parts.append(f"the {what} ends at “… {before}” ✂ “{after.strip()} …” (character {cut:,})")
+    where = "; ".join(parts) or "at the end"
+    return f"Cut at this model's limit of {limit} tokens, {encoding.dropped:,} pieces did not fit: {where}."
+
+
+def close_page(here: Here, note: str = "") -> None:
+    """End a page: how to read it, what it doesn't prove, the status bar and `data-ready`.
+
+    Args:
+        note: added to the status bar, such as 'right side hidden'.
+    """
+    below = prose(here.page).below
+    if below:
+        st.html(below)
+    notices.ready(here.text, status_line(here, note), state.dropped())
+
+
+def status_line(here: Here, note: str = "") -> str:
+    """Which model on which device made the picture, and how long the input is."""
+    loaded = state.loaded(here.model)
+    config, device = loaded.config, loaded.model.device
+    precision = str(loaded.model.dtype).removeprefix("torch.")
+    place = "GPU" if device.type == "cuda" else "CPU"
+    parts = [Path(loaded.name).name or loaded.name,
+             f"{config.num_hidden_layers} layers × {config.num_attention_heads} heads", config.attention_kind,
+             f"{place}, {precision}", f"{len(here.encoding)} tokens"]
+    return " · ".join([*parts, note] if note else parts)
+
+
+# --- prose -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A page's words as HTML: above and below its picture."""
+
+    heading: str
+    below: str
+
+
+@functools.cache
+def prose(name: str) -> Prose:
+    """The words of assets/prose/en/NAME.toml; a page without them has its name only."""
+    path = PROSE / f"{name}.toml"
+    words = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    title = next((t for pages in PAGES.values() for n, t in pages if n == name), "Both Ways")
+    heading = f'<header class="bw-head"><p class="bw-eyebrow">{html.escape(title)}</p>'
+    heading += f"<h1>{inline(words.get('question', title))}</h1>"
+    if words.get("lead"):
+        heading += f'<p class="bw-lead">{inline(words["lead"])}</p>'
+    return Prose(heading + "</header>", _below(words))
+
+
+def _below(words: dict) -> str:
+    """Disclosures under the picture: how to read it, what it doesn't prove, sources."""
+    parts = []
+    for key, title in (("read", "How to read it"), ("not_proven", "What it does not prove"), ("sources", "Sources")):
+        lines = words.get(key) or []
+        if lines:
+            items = "".join(f"<li>{inline(line)}</li>" for line in lines)
+            parts.append(f"<details{' open' if key == 'read' else ''}><summary>{title}</summary><ul>{items}</ul></details>")
+    return f'<footer class="bw-below">{"".join(parts)}</footer>' if parts else ""
+
+
+def inline(text: str) -> str:
+    """Plain text to HTML: escaped, with `code`, *emphasis* and **strong**."""
+    escaped = html.escape(text, quote=False)
+    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
+    escaped = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", escaped)
+
+
+@functools.cache
+def _style() -> str:
+    return (ROOT / "assets" / "app.css").read_text(encoding="utf-8")

@@ -1,0 +1,161 @@
+"""What the visitor looks at, and the one way from there to a Trace.
+
+Models, the engine and its cache are shared by all visitors; everything of a
+visitor is in the address or in the session.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from bert_core import LoadError, MissingPart, Trace, TraceRequest, load_engine
+from bert_core.load import Loaded, ModelInfo
+from bert_core.serving import Engine
+from bert_core.tokenizer import Encoding
+from ui import notices, settings
+
+Value = TypeVar("Value")
+
+#: A sentence whose gap only the words on its right can fill.
+DEFAULT_TEXT = "She poured the [MASK] into her cup and drank it slowly."
+#: Seconds for which a dropped link value stays on screen.
+NOTICE_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Here:
+    """What the visitor looks at.
+
+    Attributes:
+        text: the sentence, as typed.
+        pair: the second sentence, or None.
+        model: name of the model that makes the pictures.
+        page: name of the page, as in its address.
+    """
+
+    text: str
+    pair: str | None
+    model: str
+    page: str
+
+    @property
+    def encoding(self) -> Encoding:
+        """The sentence as this model's tokenizer cuts it."""
+        return loaded(self.model).tokenizer.encode(self.text, self.pair)
+
+    def request(self, **changes: Any) -> TraceRequest:
+        """A TraceRequest for the present input; `changes` are its other fields."""
+        return replace(TraceRequest(self.text, self.pair, model=self.model), **changes)
+
+
+def here() -> Here:
+    """The present input, from the shared widgets."""
+    values = st.session_state
+    pair = values.get("pair") or None
+    model = values.get("model") or settings.default_model()
+    return Here(values.get("text") or "", pair, model, values.get("_page", ""))
+
+
+@st.cache_resource(show_spinner="Loading the model …", max_entries=2)
+def engine() -> Engine:
+    """The engine of this process; what it loaded is frozen out of garbage collection."""
+    started = load_engine(settings.default_model())
+    gc.collect()
+    gc.freeze()
+    return started
+
+
+def loaded(name: str | None = None) -> Loaded:
+    """Model and tokenizer, or the one-line problem and the end of the page."""
+    return _or_stop(lambda: engine().loaded(settings.check_model_name(name or here().model)))
+
+
+def models() -> tuple[ModelInfo, ...]:
+    """Shipped models and those loaded in this process."""
+    return engine().models()
+
+
+def trace(request: TraceRequest) -> Trace:
+    """Run the request, or show the one-line problem and stop the page."""
+    return traces([request])[0]
+
+
+def traces(requests: Sequence[TraceRequest]) -> list[Trace]:
+    """Run several requests as one batch, or show the problem and stop."""
+    named = [r if r.model else replace(r, model=here().model) for r in requests]
+    for name in {r.model for r in named}:
+        loaded(name)
+    return _or_stop(lambda: engine().run_many(named))
+
+
+def _or_stop(action: Callable[[], Value]) -> Value:
+    try:
+        return action()
+    except (LoadError, MissingPart, ValueError) as problem:
+        stop(str(problem))
+
+
+def stop(problem: str) -> None:
+    """Show one line that says what is wrong and what to do, and end the page."""
+    notices.problem(problem)
+    notices.ready(here().text, "No picture: see the message above.", dropped())
+    st.stop()
+
+
+# --- values that live in the address only ------------------------------------
+
+
+def param(key: str, parse: Callable[[str], Value], default: Value) -> Value:
+    """The value of a parameter of the address that no widget holds.
+
+    Args:
+        key: name of the parameter.
+        parse: text to value; raises ValueError if the text is none.
+        default: where the address doesn't say, or says nonsense (which is told
+            to the visitor).
+    """
+    raw = st.query_params.get(key)
+    if raw is None:
+        return default
+    try:
+        return parse(raw)
+    except ValueError:
+        if not was_set_here(key):
+            drop(key, raw)
+        return default
+
+
+def was_set_here(key: str) -> bool:
+    """Whether the parameter's present value was chosen in this session, not brought by a link."""
+    return st.session_state.get(f"_set_{key}") == st.query_params.get(key)
+
+
+def set_param(key: str, raw: str | None) -> None:
+    """Put a value in the address; None or '' takes it out."""
+    st.session_state[f"_set_{key}"] = raw
+    if raw:
+        st.query_params[key] = raw
+    elif key in st.query_params:
+        del st.query_params[key]
+
+
+def drop(key: str, raw: str) -> None:
+    """Remember that the address had a value which can't be used, to say so."""
+    notices = st.session_state.setdefault("_dropped", {})
+    notices[key] = (raw[:60], time.monotonic())
+
+
+def dropped() -> list[str]:
+    """Lines about parameters whose values were dropped lately."""
+    notices = st.session_state.get("_dropped", {})
+    now = time.monotonic()
+    fresh = {key: (raw, since) for key, (raw, since) in notices.items() if now - since < NOTICE_SECONDS}
+    st.session_state["_dropped"] = fresh
+    return [f"The link's value “{raw}” for “{key}” can't be used here and was left out."
+            for key, (raw, _) in fresh.items()]

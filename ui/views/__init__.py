@@ -1,0 +1,1 @@
+"""What single pages need beyond the shared pieces, one file a page."""
