@@ -1,73 +1,48 @@
-"""A tiny random BERT with odd, coprime sizes, made here by transformers' save_pretrained."""
+"""A tiny random BERT of 3 layers and 5 heads of 7, and a Trace of it with a pair, a split word and a mask."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from bert_core.load import Loaded, load_model, with_dtype
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import Trace, TraceRequest
 
-WORDS = ("the a my her dog cat bird bank river money small old loud ran barked sat saw read wrote sings on in "
-         "near of to and but not he she it they is was every day night un ##believ ##able play ##ing ##ed ##s . , ?")
-
-
-def write_tokenizer(folder) -> int:
-    """tokenizer.json of an uncased WordPiece; gives back the vocabulary's size."""
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split()]
-    vocab = {piece: n for n, piece in enumerate(pieces)}
-    fast = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
-    fast.normalizer = normalizers.BertNormalizer(lowercase=True)
-    fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    fast.decoder = decoders.WordPiece()
-    fast.add_special_tokens(pieces[:5])
-    fast.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    fast.save(str(folder / "tokenizer.json"))
-    return len(vocab)
-
-
-def save_model(folder, name: str, **sizes) -> None:
-    """A random transformers model of class `name` and a tokenizer, in `folder`."""
-    import transformers
-
-    torch.manual_seed(7)
-    config = transformers.BertConfig(
-        vocab_size=write_tokenizer(folder), hidden_size=35, num_hidden_layers=3, num_attention_heads=5,
-        intermediate_size=44, max_position_embeddings=64, initializer_range=0.35, **sizes)
-    getattr(transformers, name)(config).eval().save_pretrained(folder)
+SIZES = {"hidden_size": 35, "num_hidden_layers": 3, "num_attention_heads": 5, "intermediate_size": 44,
+         "initializer_range": 0.35}
 
 
 @pytest.fixture(scope="session")
-def tiny_folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tiny-bert")
-    save_model(folder, "BertForPreTraining")
-    return folder
+def small_folder(checkpoint) -> str:
+    """BERT with masked-LM and next-sentence heads."""
+    return checkpoint("BertForPreTraining", **SIZES)
 
 
 @pytest.fixture(scope="session")
-def tiny(tiny_folder) -> Loaded:
-    """BERT with masked-LM and NSP heads, float64."""
-    return with_dtype(load_model(str(tiny_folder)), torch.float64)
+def small(small_folder) -> Loaded:
+    """The same, float64."""
+    return with_dtype(load_model(small_folder), torch.float64)
 
 
 @pytest.fixture(scope="session")
-def tiny_classifier(tmp_path_factory) -> Loaded:
+def small_classifier(checkpoint) -> Loaded:
     """BERT with three classes, float64."""
-    folder = tmp_path_factory.mktemp("tiny-classifier")
-    save_model(folder, "BertForSequenceClassification", num_labels=3)
-    return with_dtype(load_model(str(folder)), torch.float64)
+    folder = checkpoint("BertForSequenceClassification", num_labels=3, **SIZES)
+    return with_dtype(load_model(folder), torch.float64)
 
 
 @pytest.fixture(scope="session")
-def tiny_engine(tiny_folder) -> LocalEngine:
-    return LocalEngine(str(tiny_folder))
+def small_engine(small_folder) -> LocalEngine:
+    return LocalEngine(small_folder)
 
 
 @pytest.fixture(scope="session")
-def trace(tiny_engine) -> Trace:
-    """A pair with a split word and a mask: 3 layers, 5 heads."""
-    text = "The old dog barked unbelievable [MASK] playing ."
-    return tiny_engine.run(TraceRequest(text, "She saw it near the river ."))
+def pair_request() -> TraceRequest:
+    """[CLS] the dog barked ##s all [MASK] . [SEP] we walked home . [SEP], as the tiny vocabulary cuts it."""
+    return TraceRequest("The dog barkeds all [MASK].", "We walked home.")
+
+
+@pytest.fixture(scope="session")
+def trace(small_engine, pair_request) -> Trace:
+    return small_engine.run(pair_request)

@@ -19,64 +19,64 @@ from bert_core.measures.attribution import (
 )
 from bert_core.trace import TraceRequest, prepare, run_batch, to_inputs
 
-REQUEST = TraceRequest("The old dog barked unbelievable [MASK] playing .", "She saw it near the river .")
-MASK = 8  # [CLS] the old dog barked un ##believ ##able [MASK]
+REQUEST = TraceRequest("The dog barkeds all [MASK].", "We walked home.")
+MASK = 6  # [CLS] the dog barked ##s all [MASK] . [SEP]
 
 
 @pytest.mark.parametrize("scale", ["logit", "probability", "log_probability"])
-def test_integrated_gradients_are_complete_for_a_masked_word(tiny, scale):
-    found = integrated_gradients(tiny, REQUEST, Target("mlm", 11, MASK, scale), steps=128)
+def test_integrated_gradients_are_complete_for_a_masked_word(small, scale):
+    found = integrated_gradients(small, REQUEST, Target("mlm", 11, MASK, scale), steps=128)
     assert found.gap < 0.01
     assert found.values.sum() == pytest.approx(found.output - found.baseline, rel=0.01)
-    assert found.output == pytest.approx(read_target(tiny, REQUEST, Target("mlm", 11, MASK, scale)), abs=1e-9)
+    assert found.output == pytest.approx(read_target(small, REQUEST, Target("mlm", 11, MASK, scale)), abs=1e-9)
 
 
-def test_integrated_gradients_are_complete_for_a_classifier_and_nsp(tiny, tiny_classifier):
-    assert integrated_gradients(tiny_classifier, REQUEST, Target("classification", 2), steps=128).gap < 0.01
-    assert integrated_gradients(tiny, REQUEST, Target("nsp", 0), steps=128).gap < 0.01
+def test_integrated_gradients_are_complete_for_a_classifier_and_nsp(small, small_classifier):
+    assert integrated_gradients(small_classifier, REQUEST, Target("classification", 2), steps=128).gap < 0.01
+    assert integrated_gradients(small, REQUEST, Target("nsp", 0), steps=128).gap < 0.01
 
 
-def test_specials_and_masks_get_nothing_from_the_path(tiny):
-    found = integrated_gradients(tiny, REQUEST, Target("mlm", 11, MASK), steps=8)
-    encoding = prepare(tiny, REQUEST).encoding
+def test_specials_and_masks_get_nothing_from_the_path(small):
+    found = integrated_gradients(small, REQUEST, Target("mlm", 11, MASK), steps=8)
+    encoding = prepare(small, REQUEST).encoding
     still = [p for p in range(len(encoding)) if encoding.special[p] or p == MASK]
     assert np.all(found.values[still] == 0.0)
     assert np.all(found.values[[p for p in encoding.content if p != MASK]] != 0.0)
 
 
-def test_the_gradient_is_that_of_finite_differences(tiny):
+def test_the_gradient_is_that_of_finite_differences(small):
     target = Target("mlm", 11, MASK)
-    row = prepare(tiny, REQUEST)
-    inputs = to_inputs(tiny, [row])
-    parts = bert.embed(tiny.model, inputs)
+    row = prepare(small, REQUEST)
+    inputs = to_inputs(small, [row])
+    parts = bert.embed(small.model, inputs)
 
     def score(factor: float, token: int) -> float:
         sums = parts.sum.clone()
         sums[0, token] += (factor - 1) * parts.token[0, token]
-        return bert.mlm_logits(tiny.model, encode_sums(tiny.model, sums, inputs))[0, MASK, target.index].item()
+        return bert.mlm_logits(small.model, encode_sums(small.model, sums, inputs))[0, MASK, target.index].item()
 
-    found = gradient_x_input(tiny, REQUEST, target)
+    found = gradient_x_input(small, REQUEST, target)
     for token in (0, 3, MASK, len(row.encoding) - 1):
         assert found.values[token] == pytest.approx((score(1 + 1e-5, token) - score(1 - 1e-5, token)) / 2e-5, rel=1e-4)
 
 
-def test_the_path_from_the_embedding_sum_ends_where_the_run_does(tiny):
+def test_the_path_from_the_embedding_sum_ends_where_the_run_does(small):
     request = replace(REQUEST, window=4, heads_off=((1, 2),), attention="causal")
-    inputs = to_inputs(tiny, [prepare(tiny, request)])
+    inputs = to_inputs(small, [prepare(small, request)])
     with torch.no_grad():
-        hidden = encode_sums(tiny.model, bert.embed(tiny.model, inputs).sum, inputs)[0]
-    assert np.abs(hidden.numpy() - run_batch(tiny, [request])[0].hidden_states[-1]).max() < 1e-12
+        hidden = encode_sums(small.model, bert.embed(small.model, inputs).sum, inputs)[0]
+    assert np.abs(hidden.numpy() - run_batch(small, [request])[0].hidden_states[-1]).max() < 1e-12
 
 
-def test_leave_one_out_is_a_direct_recomputation(tiny_classifier):
+def test_leave_one_out_is_a_direct_recomputation(small_classifier):
     target = Target("classification", 1, scale="probability")
-    found = leave_one_out(tiny_classifier, REQUEST, target)
-    encoding = prepare(tiny_classifier, REQUEST).encoding
+    found = leave_one_out(small_classifier, REQUEST, target)
+    encoding = prepare(small_classifier, REQUEST).encoding
     for place in range(len(encoding)):
         if encoding.special[place] or place == MASK:
             assert found.values[place] == 0.0
             continue
-        logits = run_batch(tiny_classifier, [replace(REQUEST, masked=(place,))])[0].logits
+        logits = run_batch(small_classifier, [replace(REQUEST, masked=(place,))])[0].logits
         without = float(np.exp(logits[1]) / np.exp(logits).sum())
         assert found.values[place] == pytest.approx(found.output - without, abs=1e-12)
 
@@ -95,12 +95,12 @@ def test_a_wrong_target_says_so(target, message):
     (Target("mlm", 10**6, MASK), "class 1000000 is outside"),
     (Target("mlm", 0, 99), "position 99 is outside"),
 ])
-def test_a_target_that_the_model_lacks_says_so(tiny, target, message):
+def test_a_target_that_the_model_lacks_says_so(small, target, message):
     for method in (integrated_gradients, gradient_x_input, leave_one_out):
         with pytest.raises(ValueError, match=message):
-            method(tiny, REQUEST, target)
+            method(small, REQUEST, target)
 
 
-def test_steps_are_bounded(tiny):
+def test_steps_are_bounded(small):
     with pytest.raises(ValueError, match="steps 1000"):
-        integrated_gradients(tiny, REQUEST, Target("nsp", 0), steps=1000)
+        integrated_gradients(small, REQUEST, Target("nsp", 0), steps=1000)

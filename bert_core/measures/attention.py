@@ -1,0 +1,202 @@
+"""Numbers from attention maps: what a head does on this text, and maps made ready to be looked at.
+
+Dimensions: L layers, H heads, T tokens; a map is (Tq, Tk), rows are the query
+(from), columns the key (to). Every function takes (..., Tq, Tk) unless it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from bert_core.tokenizer import Encoding
+from bert_core.trace import Array, Trace
+
+SEGMENT_FILTERS = ("all", "aa", "ab", "ba", "bb")
+SPECIALS = ("show", "hide", "renormalise")
+
+
+class HeadNumbers(NamedTuple):
+    """What each head does on one text; every field is (L, H).
+
+    Attributes:
+        entropy: mean over queries of -sum p ln p, nats; 0 looks at one token, ln T at all alike.
+        distance: mean |key - query| in tokens, weighted by attention.
+        cls, sep, previous, following, itself: mean share (0 to 1) of a query's attention on the first
+            token, on separators, on the token before, after, and the query itself.
+    """
+
+    entropy: Array
+    distance: Array
+    cls: Array
+    sep: Array
+    previous: Array
+    following: Array
+    itself: Array
+
+
+def head_numbers(trace: Trace) -> HeadNumbers:
+    """All of HeadNumbers for a Trace with `attention_probs`."""
+    probs = trace.attention_probs  # (L, H, Tq, Tk)
+    separators = separator_positions(trace.encoding)
+    length = probs.shape[-1]
+    return HeadNumbers(
+        entropy(probs).mean(axis=-1),
+        mean_distance(probs),
+        probs[..., 0].mean(axis=-1),
+        probs[..., separators].sum(axis=-1).mean(axis=-1),
+        np.trace(probs, offset=-1, axis1=-2, axis2=-1) / length,
+        np.trace(probs, offset=1, axis1=-2, axis2=-1) / length,
+        np.trace(probs, axis1=-2, axis2=-1) / length,
+    )
+
+
+def separator_positions(encoding: Encoding) -> list[int]:
+    """Positions of special tokens other than the first."""
+    return [i for i, special in enumerate(encoding.special) if special and i > 0]
+
+
+def entropy(probs: Array) -> Array:
+    """(..., Tq, Tk) -> (..., Tq), nats; torch shares the work between cores."""
+    return torch.special.entr(torch.from_numpy(np.asarray(probs))).sum(dim=-1).numpy()
+
+
+def mean_distance(probs: Array) -> Array:
+    """(..., Tq, Tk) -> (...), tokens."""
+    place = np.arange(probs.shape[-1])
+    apart = np.abs(place[:, None] - place[None, :]).astype(probs.dtype)
+    return np.einsum("...qk,qk->...", probs, apart) / probs.shape[-2]
+
+
+def ranks(values: Array) -> Array:
+    """(L, H) -> share of all heads with a smaller value, 0 to 1."""
+    flat = values.ravel()
+    return (np.searchsorted(np.sort(flat), flat) / max(flat.size - 1, 1)).reshape(values.shape)
+
+
+# --- maps made ready to be looked at -------------------------------------------
+
+
+def thumbnails(probs: Array, size: int) -> Array:
+    """Max-pool maps to at most `size` cells a side, as uint8.
+
+    Args:
+        probs: (L, H, Tq, Tk).
+
+    Returns:
+        (L, H, S, S) of round(255 sqrt(p)); a cell is the largest weight in it,
+        so that a thin stripe is not lost.
+    """
+    length = probs.shape[-1]
+    if length > size:
+        pooled = torch.nn.functional.adaptive_max_pool2d(torch.from_numpy(np.asarray(probs)), size).numpy()
+    else:
+        pooled = probs
+    return np.rint(255.0 * np.sqrt(np.clip(pooled, 0.0, 1.0))).astype(np.uint8)
+
+
+def word_groups(encoding: Encoding) -> list[list[int]]:
+    """Positions of each word's pieces, specials alone, in order."""
+    groups: list[list[int]] = []
+    before: tuple | None = None
+    for position, (word, sentence) in enumerate(zip(encoding.word_ids, encoding.sequence_ids, strict=True)):
+        here = None if word is None or encoding.special[position] else (sentence, word)
+        if here is not None and here == before:
+            groups[-1].append(position)
+        else:
+            groups.append([position])
+        before = here
+    return groups
+
+
+def merge_words(probs: Array, groups: Sequence[Sequence[int]]) -> Array:
+    """Pieces to words: columns are summed, rows averaged (Clark et al. 2019, section 4.1).
+
+    A row of the result sums to what its pieces' rows summed to.
+    """
+    gather = np.zeros((len(groups), probs.shape[-1]), dtype=probs.dtype)  # (W, T)
+    for word, pieces in enumerate(groups):
+        gather[word, list(pieces)] = 1
+    return (gather / gather.sum(axis=1, keepdims=True)) @ probs @ gather.T
+
+
+def hide_tokens(probs: Array, hidden: Array, renormalise: bool) -> Array:
+    """Weights with some tokens out of sight as keys and as queries.
+
+    Args:
+        hidden: (T,) bool.
+        renormalise: divide what is left of each row by its sum; without, the
+            weights stay what the model used.
+    """
+    shown = np.where(hidden[None, :] | hidden[:, None], 0, probs)
+    if not renormalise:
+        return shown
+    total = shown.sum(axis=-1, keepdims=True)
+    return np.divide(shown, total, out=np.zeros_like(shown), where=total > 0)
+
+
+def keep_segments(probs: Array, segments: Array, which: str) -> Array:
+    """Only the weights from one sentence to one: 'aa', 'ab', 'ba', 'bb', or 'all'.
+
+    Args:
+        segments: (T,) 0 for the first sentence, 1 for the second.
+    """
+    if which == "all":
+        return probs
+    side = {"a": 0, "b": 1}
+    keep = (segments == side[which[0]])[:, None] & (segments == side[which[1]])[None, :]
+    return np.where(keep, probs, 0)
+
+
+def strongest(probs: Array, count: int) -> Array:
+    """Each row's `count` largest weights, the rest 0; ties go to the earlier key."""
+    order = np.argsort(-probs, axis=-1, kind="stable")
+    place = np.argsort(order, axis=-1, kind="stable")
+    return np.where(place < count, probs, 0)
+
+
+@dataclass(frozen=True)
+class MapOptions:
+    """How a map is shown; the browser applies the same, in this order.
+
+    Attributes:
+        words: merge the pieces of a word.
+        specials: 'show', 'hide' (weights stay as they are), 'renormalise'.
+        segments: one of SEGMENT_FILTERS.
+        threshold: smaller weights are not drawn.
+        top: only each row's so many largest; 0 is all.
+    """
+
+    words: bool = False
+    specials: str = "show"
+    segments: str = "all"
+    threshold: float = 0.0
+    top: int = 0
+
+
+def shown_map(trace: Trace, probs: Array, options: MapOptions) -> tuple[list[str], Array]:
+    """Labels and weights as the picture shows them.
+
+    Args:
+        probs: (..., Tq, Tk) of this Trace.
+
+    Returns:
+        Labels of the N tokens or words, and (..., N, N).
+    """
+    encoding = trace.encoding
+    groups = word_groups(encoding) if options.words else [[i] for i in range(len(encoding))]
+    first = [group[0] for group in groups]
+    shown = merge_words(probs, groups) if options.words else probs
+    if options.specials != "show":
+        hidden = np.array([encoding.special[i] for i in first])
+        shown = hide_tokens(shown, hidden, options.specials == "renormalise")
+    shown = keep_segments(shown, np.array([encoding.token_type_ids[i] for i in first]), options.segments)
+    if options.top:
+        shown = strongest(shown, options.top)
+    labels = ["".join(encoding.tokens[i].removeprefix("##") if n else encoding.tokens[i]
+                      for n, i in enumerate(group)) for group in groups]
+    return labels, np.where(shown >= options.threshold, shown, 0)
