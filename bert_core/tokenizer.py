@@ -7,9 +7,13 @@ It imports no transformers, which would cost two seconds at start-up.
 
 from __future__ import annotations
 
+import bisect
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tokenizers import Tokenizer as FastTokenizer
 
@@ -36,6 +40,8 @@ class Encoding:
         mask_positions: positions of [MASK].
         dropped: number of pieces cut off at the model's limit.
         cut_at: for each sentence, the code point where the cut fell, or None.
+        masks_beyond: positions, in the uncut input, of each [MASK] that was
+            cut off.
     """
 
     text: str
@@ -50,6 +56,7 @@ class Encoding:
     mask_positions: tuple[int, ...]
     dropped: int = 0
     cut_at: tuple[int | None, int | None] = (None, None)
+    masks_beyond: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -62,6 +69,14 @@ class Encoding:
     def content(self) -> tuple[int, ...]:
         """Positions that are not specials."""
         return tuple(i for i, special in enumerate(self.special) if not special)
+
+
+class Span(NamedTuple):
+    """Where one piece stands in a text: code points, end exclusive, and the index of its word."""
+
+    start: int
+    end: int
+    word: int | None
 
 
 class Tokenizer:
@@ -118,6 +133,13 @@ class Tokenizer:
         """Pieces joined to text, specials left out."""
         return self._whole.decode([int(i) for i in ids])
 
+    def spans(self, text: str) -> list[Span]:
+        """Every piece of a text of any length, uncut and without specials."""
+        text = self._clean(text)
+        found = self._whole.encode(self._with_mask(text), add_special_tokens=False)
+        offsets = self._unmasked_offsets(text, found.offsets)
+        return [Span(*span, word) for span, word in zip(offsets, found.word_ids, strict=True)]
+
     def encode(self, text: str, pair: str | None = None) -> Encoding:
         """Tokenise one sentence or a pair, cut at the model's limit.
 
@@ -132,7 +154,7 @@ class Tokenizer:
         parts = (self._with_mask(text),) if pair is None else (self._with_mask(text), self._with_mask(pair))
         whole = self._whole.encode(*parts)
         kept = whole if len(whole.ids) <= self.limit else self._cut.encode(*parts)
-        return self._freeze(text, pair, kept, len(whole.ids) - len(kept.ids))
+        return self._freeze((text, pair), whole, kept)
 
     def _clean(self, text: str) -> str:
         """Bound the length and replace what is no character (lone surrogates)."""
@@ -141,24 +163,48 @@ class Tokenizer:
     def _with_mask(self, text: str) -> str:
         return text.replace(MASK, self.mask_token) if self.mask_token else text
 
-    def _freeze(self, text: str, pair: str | None, kept, dropped: int) -> Encoding:
-        ids = tuple(kept.ids)
-        sequence_ids = tuple(kept.sequence_ids)
+    def _unmasked_offsets(self, text: str, offsets: list[Offsets]) -> list[Offsets]:
+        """Offsets in the text as given, where [MASK] stands for a mask token of another length."""
+        longer = len(self.mask_token or MASK) - len(MASK)
+        if not longer or MASK not in text:
+            return offsets
+        ends = [found.end() + longer * n for n, found in enumerate(re.finditer(re.escape(MASK), text), start=1)]
+        return [tuple(place - longer * bisect.bisect_right(ends, place) for place in span) for span in offsets]
+
+    def _freeze(self, texts: tuple[str, str | None], whole, kept) -> Encoding:
+        ids, sequence_ids = tuple(kept.ids), tuple(kept.sequence_ids)
         special = tuple(s is None or i in self._special_ids for s, i in zip(sequence_ids, ids, strict=True))
-        segments = kept.type_ids if self.has_segments else [0] * len(ids)
-        ends = [max((e for (_, e), s in zip(kept.offsets, sequence_ids, strict=True) if s == n), default=0)
-                for n in (0, 1)]
-        cut_at = (None, None)
-        if dropped:
-            lengths = (len(text.rstrip()), len((pair or "").rstrip()))
-            cut_at = tuple(end if end < length else None for end, length in zip(ends, lengths, strict=True))
+        offsets = self._offsets(texts, kept)
+        dropped = len(whole.ids) - len(ids)
+        masks = self._mask_positions(ids)
         return Encoding(
-            text=text, pair=pair, tokens=tuple(kept.tokens), input_ids=ids, token_type_ids=tuple(segments),
-            special=special, word_ids=tuple(kept.word_ids), sequence_ids=sequence_ids,
-            offsets=tuple(tuple(o) for o in kept.offsets),
-            mask_positions=tuple(n for n, i in enumerate(ids) if i == self.mask_id and self.mask_id is not None),
-            dropped=dropped, cut_at=cut_at,
+            text=texts[0], pair=texts[1], tokens=tuple(kept.tokens), input_ids=ids,
+            token_type_ids=tuple(kept.type_ids) if self.has_segments else (0,) * len(ids),
+            special=special, word_ids=tuple(kept.word_ids), sequence_ids=sequence_ids, offsets=offsets,
+            mask_positions=masks, dropped=dropped,
+            cut_at=_cut_places(texts, offsets, sequence_ids) if dropped else (None, None),
+            masks_beyond=self._mask_positions(whole.ids)[len(masks):] if dropped else (),
         )
+
+    def _mask_positions(self, ids: Sequence[int]) -> tuple[int, ...]:
+        return tuple(n for n, i in enumerate(ids) if self.mask_id is not None and i == self.mask_id)
+
+    def _offsets(self, texts: tuple[str, str | None], kept) -> tuple[Offsets, ...]:
+        """Offsets of each token in its own sentence as it was given."""
+        given = [self._unmasked_offsets(text or "", kept.offsets) for text in texts]
+        return tuple((0, 0) if sequence is None else tuple(given[sequence][n])
+                     for n, sequence in enumerate(kept.sequence_ids))
+
+
+def _cut_places(
+    texts: tuple[str, str | None], offsets: Sequence[Offsets], sequence_ids: Sequence[int | None]
+) -> tuple[int | None, int | None]:
+    """For each sentence, the code point where what fits ends; None where all of it does."""
+    places = []
+    for number, text in enumerate(texts):
+        end = max((span[1] for span, n in zip(offsets, sequence_ids, strict=True) if n == number), default=0)
+        places.append(end if end < len((text or "").rstrip()) else None)
+    return places[0], places[1]
 
 
 def read_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:

@@ -159,7 +159,8 @@ class Trace:
 
     def save(self, path: str | Path) -> None:
         """Write all arrays and `attention_kind` as .npz, no pickled objects."""
-        np.savez(path, **self.arrays, attention_kind=np.array(self.attention_kind))
+        with open(path, "wb") as file:
+            np.savez(file, **self.arrays, attention_kind=np.array(self.attention_kind))
 
 
 # --- from a request to one row of a batch ------------------------------------

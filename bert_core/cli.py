@@ -1,0 +1,316 @@
+"""The command line: `python -m bert_core COMMAND`.
+
+Every command is a task of `bert_core.tasks` or training's own, and prints JSON
+with --json. An error is one line on standard error and exit code 2, with
+nothing on standard output. Nothing heavy is imported before the arguments are
+known to be right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from bert_core.serving.engine import Engine
+
+#: Commands of bert_core.training.commands, which parse their own arguments.
+TRAINING = {
+    "pretrain": "train a BERT or a GPT on a folder of text",
+    "finetune": "train a task on top of a model",
+    "evaluate": "measure a model on held-out data",
+    "export": "write a model as a folder that transformers opens",
+}
+
+
+class UsageError(ValueError):
+    """The command line is not understood; the message is one line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse without its usage dump and its own exit code."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command over text.
+
+    Attributes:
+        help: one line for --help.
+        model: the default model.
+        parts: names of its texts; one in brackets may be left out.
+        run: (engine, arguments, texts) -> what is printed as JSON.
+        show: the same for people.
+        options: more arguments, name -> add_argument's keywords.
+    """
+
+    help: str
+    model: str
+    parts: tuple[str, ...]
+    run: Callable[[Engine, argparse.Namespace, list[str]], Any]
+    show: Callable[[Any], str]
+    options: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+    @property
+    def required(self) -> int:
+        return sum(not part.startswith("[") for part in self.parts)
+
+
+# --- the commands: data in, plain data out -----------------------------------
+
+
+def _fill_mask(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core import tasks
+
+    return _plain(tasks.fill_mask(engine, texts[0], top=args.top))
+
+
+def _next(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core import tasks
+
+    return {"predictions": _plain(tasks.continuation(engine, texts[0], top=args.top))}
+
+
+def _classify(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core import tasks
+
+    found = tasks.classify(engine, *texts)
+    return {"label": found.label, "probability": found.probability, "probabilities": dict(found.probabilities)}
+
+
+def _nsp(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core import tasks
+
+    return {"is_next": tasks.is_next(engine, *texts)}
+
+
+def _ner(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core import tasks
+
+    return {"entities": _plain(tasks.find_entities(engine, texts[0]).entities)}
+
+
+def _answer(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core import tasks
+
+    found = tasks.answer(engine, *texts)
+    return {"text": found.text, "start": found.start, "end": found.end, "score": found.score}
+
+
+def _embed(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core import tasks
+
+    return {"vector": tasks.embed(engine, texts[0]).tolist()}
+
+
+def _score(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core import tasks
+
+    found = tasks.score(engine, texts[0])
+    return {"log_likelihood": found.log_likelihood, "tokens": found.tokens, "pieces": _plain(found.pieces)}
+
+
+def _trace(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
+    from bert_core.trace import TraceRequest
+
+    trace = engine.run(TraceRequest(texts[0], args.pair, attention=args.attention, all_logits=args.all_logits))
+    trace.save(args.out)
+    return {"out": args.out, "model": trace.model, "attention_kind": trace.attention_kind,
+            "arrays": {name: list(array.shape) for name, array in trace.arrays.items()}}
+
+
+def _plain(items: Sequence[Any]) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(item) for item in items]
+
+
+# --- the same for people -----------------------------------------------------
+
+
+def _show_predictions(predictions: Sequence[dict[str, Any]]) -> str:
+    return "\n".join(f"  {p['probability']:7.2%}  {p['token']}" for p in predictions) or "  beyond the model's limit"
+
+
+def _show_gaps(gaps: Sequence[dict[str, Any]]) -> str:
+    return "\n".join(f"[MASK] at {gap['position']}\n{_show_predictions(gap['predictions'])}" for gap in gaps)
+
+
+def _show_class(found: dict[str, Any]) -> str:
+    return "\n".join(f"  {p:7.2%}  {name}" for name, p in found["probabilities"].items()) or str(found["probability"])
+
+
+def _show_entities(found: dict[str, Any]) -> str:
+    lines = [f"  {e['label']:5} {e['score']:7.2%}  {e['text']}  ({e['start']}-{e['end']})" for e in found["entities"]]
+    return "\n".join(lines) or "no entities"
+
+
+def _show_score(found: dict[str, Any]) -> str:
+    lines = [f"  {p['log_probability']:9.4f}  {p['token']}" for p in found["pieces"]]
+    return "\n".join([*lines, f"{found['log_likelihood']:.4f} nats over {found['tokens']} tokens"])
+
+
+def _show_trace(found: dict[str, Any]) -> str:
+    lines = [f"  {name:20} {tuple(shape)}" for name, shape in found["arrays"].items()]
+    return "\n".join([f"{found['model']}, {found['attention_kind']} -> {found['out']}", *lines])
+
+
+def _show_models(found: Sequence[dict[str, Any]]) -> str:
+    rows = [f"{m['name']:18} {m['architecture']:32} {m['parameters']:>12,}  {', '.join(m['tasks'])}" for m in found]
+    return "\n".join(rows) or "no models are shipped here"
+
+
+_TOP = (("--top", {"type": int, "default": 5, "metavar": "K", "help": "predictions for each gap (default 5)"}),)
+_TRACE_OPTIONS = (
+    ("--pair", {"help": "second sentence"}),
+    ("--attention", {"choices": ("bidirectional", "causal"), "help": "default: the model's own"}),
+    ("--all-logits", {"action": "store_true", "help": "vocabulary logits at every position"}),
+    ("--out", {"required": True, "metavar": "FILE.npz", "help": "where the arrays go"}),
+)
+
+COMMANDS = {
+    "fill-mask": Command("the best words for each [MASK]", "twin-bert", ("TEXT",), _fill_mask, _show_gaps, _TOP),
+    "next": Command("what a causal model expects after a text", "twin-gpt", ("TEXT",), _next,
+                    lambda found: _show_predictions(found["predictions"]), _TOP),
+    "classify": Command("a classifier's answer", "twin-bert-sst2", ("TEXT", "[PAIR]"), _classify, _show_class),
+    "nsp": Command("does B follow A?", "twin-bert", ("A", "B"), _nsp, lambda found: f"is next: {found['is_next']:.2%}"),
+    "ner": Command("people, places and organisations", "twin-bert-ner", ("TEXT",), _ner, _show_entities),
+    "answer": Command("the words of a context that answer", "twin-bert-squad", ("QUESTION", "CONTEXT"), _answer,
+                      lambda found: f"{found['text']}  ({found['start']}-{found['end']}, {found['score']:.2%})"),
+    "embed": Command("a sentence vector", "twin-bert", ("TEXT",), _embed,
+                     lambda found: " ".join(f"{value:.5f}" for value in found["vector"])),
+    "score": Command("(pseudo-)log-likelihood in nats", "twin-bert", ("TEXT",), _score, _show_score),
+    "trace": Command("every intermediate of one forward pass, as .npz", "twin-bert", ("TEXT",), _trace, _show_trace,
+                     _TRACE_OPTIONS),
+}
+
+
+# --- from arguments to an answer ---------------------------------------------
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of every command but training's own, which only appear in the list."""
+    parser = Parser(prog="python -m bert_core", allow_abbrev=False,
+                    description="BERT and its relatives: predictions, traces, training.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    models = commands.add_parser("models", help="the shipped models", allow_abbrev=False)
+    models.add_argument("--json", action="store_true")
+    for name, command in COMMANDS.items():
+        one = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
+        one.add_argument("texts", nargs="*", metavar=" ".join(command.parts), help="the text, or --file")
+        one.add_argument("--model", default=command.model, help=f"name, folder or hub id (default {command.model})")
+        one.add_argument("--json", action="store_true", help="JSON on standard output")
+        if name != "trace":
+            one.add_argument("--file", help="one input a line, parts separated by a tab; prints a JSON list")
+        for flag, keywords in command.options:
+            one.add_argument(flag, **keywords)
+    for name, text in TRAINING.items():
+        commands.add_parser(name, help=text, add_help=False)
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command.
+
+    Returns:
+        0, or 2 after one line on standard error.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        if argv and argv[0] in TRAINING:
+            from bert_core.training import commands
+
+            return commands.main(list(argv))
+        args = build_parser().parse_args(argv)
+        print(_models(args) if args.command == "models" else _run(args))
+        return 0
+    except (ValueError, OSError, RuntimeError, MemoryError) as error:
+        print("error: " + " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("error: stopped", file=sys.stderr)
+        return 130
+
+
+def _models(args: argparse.Namespace) -> str:
+    from bert_core.load import models
+
+    found = models()
+    return _json(found) if args.json else _show_models(found)
+
+
+def _run(args: argparse.Namespace) -> str:
+    """What a command over text prints."""
+    command = COMMANDS[args.command]
+    lines = _file_lines(args) if getattr(args, "file", None) else None
+    if lines is None:
+        _check_texts(args.command, command, args.texts)
+    elif args.texts:
+        raise UsageError("give a text or --file, not both")
+    engine = _engine(args.model)
+    if lines is None:
+        found = command.run(engine, args, args.texts)
+        _warn_if_cut(engine, args, args.texts)
+        return _json(found) if args.json else command.show(found)
+    return _json([_one_line(engine, command, args, number, line) for number, line in enumerate(lines, start=1)])
+
+
+def _engine(model: str) -> Engine:
+    """An engine of this process; packing pays only in a process that stays."""
+    from bert_core.serving.local import LocalEngine
+
+    return LocalEngine(model, pack=False)
+
+
+def _file_lines(args: argparse.Namespace) -> list[bytes]:
+    try:
+        data = Path(args.file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{args.file}: {error.strerror or error}") from None
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return lines[:-1] if lines[-1] == b"" else lines
+
+
+def _one_line(engine: Engine, command: Command, args: argparse.Namespace, number: int, line: bytes) -> Any:
+    """The answer to one line of a file, or what is wrong with it."""
+    try:
+        texts = line.removesuffix(b"\r").decode("utf-8").split("\t")
+        _check_texts(args.command, command, texts)
+        found = command.run(engine, args, texts)
+        _warn_if_cut(engine, args, texts, f"line {number}: ")
+        return found
+    except UnicodeDecodeError:
+        return {"error": "the line is not UTF-8"}
+    except ValueError as error:
+        return {"error": " ".join(str(error).split())}
+
+
+def _check_texts(name: str, command: Command, texts: list[str]) -> None:
+    if not command.required <= len(texts) <= len(command.parts):
+        wanted = " and ".join(command.parts)
+        raise UsageError(f"{name} takes {wanted}; got {len(texts)} texts" if texts else f"{name} needs {wanted}")
+    if name != "trace" and not all(text.strip() for text in texts):
+        raise UsageError("the text is empty")
+
+
+def _warn_if_cut(engine: Engine, args: argparse.Namespace, texts: list[str], where: str = "") -> None:
+    """A line on standard error where the model's limit cuts the input."""
+    if args.command == "answer":  # the context is read in windows
+        return
+    pair = args.pair if args.command == "trace" else texts[1] if len(texts) > 1 else None
+    encoding = engine.loaded().tokenizer.encode(texts[0], pair)
+    if encoding.truncated:
+        print(f"warning: {where}cut at the model's limit of {len(encoding)} tokens; "
+              f"{encoding.dropped} more were not read", file=sys.stderr)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

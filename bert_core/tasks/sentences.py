@@ -1,0 +1,97 @@
+"""Tasks that read a whole input as one vector: classes, next sentence, sentence vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bert_core.tasks.support import require_head, softmax
+from bert_core.trace import TraceRequest
+
+if TYPE_CHECKING:
+    from bert_core.config import BertConfig
+    from bert_core.serving.engine import Engine
+
+
+@dataclass(frozen=True)
+class Classification:
+    """A classifier's answer.
+
+    Attributes:
+        label: the most probable class, in the model's own words.
+        probability: of that class, 0 to 1; the score itself for a regression.
+        probabilities: of every class; they sum to 1 unless the model was
+            trained for several labels at once. Empty for a regression.
+        logits: one number a class, as the head gives them.
+    """
+
+    label: str
+    probability: float
+    probabilities: Mapping[str, float]
+    logits: tuple[float, ...]
+
+
+def label_names(config: BertConfig, count: int) -> tuple[str, ...]:
+    """The model's class names, or LABEL_0, LABEL_1 where it names none."""
+    return config.id2label if len(config.id2label) == count else tuple(f"LABEL_{n}" for n in range(count))
+
+
+def class_probabilities(config: BertConfig, logits: np.ndarray) -> np.ndarray:
+    """Softmax, or a sigmoid a class where several may hold (or there is only one).
+
+    Args:
+        logits: (C,).
+    """
+    several = config.problem_type == "multi_label_classification" or len(logits) == 1
+    return 1.0 / (1.0 + np.exp(-np.asarray(logits, dtype=np.float64))) if several else softmax(logits)
+
+
+def read_logits(config: BertConfig, logits: np.ndarray) -> Classification:
+    """A head's logits (C,) as an answer."""
+    names = label_names(config, len(logits))
+    values = tuple(float(value) for value in logits)
+    if config.problem_type == "regression":
+        return Classification(names[0], values[0], {}, values)
+    probabilities = class_probabilities(config, logits)
+    best = int(np.argmax(probabilities))
+    by_name = dict(zip(names, map(float, probabilities), strict=True))
+    return Classification(names[best], float(probabilities[best]), by_name, values)
+
+
+def classify(engine: Engine, text: str, pair: str | None = None, model: str | None = None) -> Classification:
+    """A sequence classifier over [CLS] (Devlin et al. 2018, section 4.1).
+
+    Raises:
+        NoHead: the model has no classification head.
+    """
+    loaded = require_head(engine, model, "classification")
+    trace = engine.run(TraceRequest(text, pair, model=model, parts=("logits",)))
+    return read_logits(loaded.config, trace.logits)
+
+
+def is_next(engine: Engine, first: str, second: str, model: str | None = None) -> float:
+    """Probability, 0 to 1, that `second` follows `first` (section 3.1, task 2).
+
+    Raises:
+        NoHead: the model has no next-sentence head.
+    """
+    require_head(engine, model, "nsp")
+    trace = engine.run(TraceRequest(first, second, model=model, parts=("nsp_logits",)))
+    return float(softmax(trace.nsp_logits)[0])
+
+
+def embed(engine: Engine, text: str, model: str | None = None) -> np.ndarray:
+    """Sentence vector (D,): mean of the last hidden states of the non-special tokens, L2-normalised.
+
+    Raises:
+        ValueError: the text has no token of its own.
+    """
+    trace = engine.run(TraceRequest(text, model=model, parts=("hidden_states",)))
+    content = list(trace.encoding.content)
+    if not content:
+        raise ValueError("the text has no token to make a vector of")
+    mean = trace.hidden_states[-1][content].astype(np.float64).mean(axis=0)
+    return mean / max(float(np.linalg.norm(mean)), 1e-12)

@@ -1,0 +1,64 @@
+"""What every task needs: the head or a clear refusal, and a stable softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from bert_core.load import Loaded
+    from bert_core.serving.engine import Engine
+    from bert_core.trace import Trace, TraceRequest
+
+#: Requests handed to the engine at once; it takes no more than 64 of one caller.
+AT_ONCE = 32
+
+#: Head of `Model.heads` -> what it does, for messages.
+HEADS = {
+    "mlm": "masked-language-model", "lm": "next-token", "nsp": "next-sentence", "classification": "classification",
+    "token_classification": "token-classification", "question_answering": "question-answering",
+}
+
+
+class NoHead(ValueError):
+    """The model's checkpoint lacks the head that this task needs."""
+
+
+def require_head(engine: Engine, model: str | None, *heads: str) -> Loaded:
+    """The model of this name, which has one of `heads`.
+
+    Raises:
+        NoHead: it has none of them; the message says what it can do.
+    """
+    loaded = engine.loaded(model)
+    if not loaded.model.heads.intersection(heads):
+        tasks = ", ".join(loaded.info.tasks) or "none but its hidden states"
+        wanted = " or ".join(HEADS[head] for head in heads)
+        raise NoHead(f"{loaded.name} has no trained {wanted} head; its tasks: {tasks}")
+    return loaded
+
+
+def require_text(text: str, what: str = "text") -> None:
+    """ValueError if there is nothing to read."""
+    if not text.strip():
+        raise ValueError(f"the {what} is empty")
+
+
+def run_all(engine: Engine, requests: Sequence[TraceRequest]) -> list[Trace]:
+    """Any number of requests, a bounded number at a time."""
+    return [trace for start in range(0, len(requests), AT_ONCE)
+            for trace in engine.run_many(requests[start:start + AT_ONCE])]
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Probabilities over the last axis, in float64."""
+    shifted = np.exp(np.asarray(logits, dtype=np.float64) - np.max(logits, axis=-1, keepdims=True))
+    return shifted / shifted.sum(axis=-1, keepdims=True)
+
+
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """Natural logarithm of the probabilities over the last axis, in float64."""
+    shifted = np.asarray(logits, dtype=np.float64) - np.max(logits, axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))

@@ -1,0 +1,192 @@
+"""Tasks of the vocabulary heads: gaps, what comes next, and how likely a text is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bert_core.tasks.support import NoHead, log_softmax, require_head, require_text, run_all, softmax
+from bert_core.trace import TraceRequest
+
+if TYPE_CHECKING:
+    from bert_core.load import Loaded
+    from bert_core.serving.engine import Engine
+    from bert_core.tokenizer import Encoding, Tokenizer
+    from bert_core.trace import Trace
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One word piece and how probable the model finds it, 0 to 1."""
+
+    token: str
+    id: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The best pieces for one [MASK]; none where it stands beyond the model's limit.
+
+    Attributes:
+        position: of the [MASK], [CLS] counted as 0.
+    """
+
+    position: int
+    predictions: tuple[Prediction, ...]
+
+
+@dataclass(frozen=True)
+class TokenScore:
+    """ln p of the piece that stands at a position, in nats."""
+
+    position: int
+    token: str
+    log_probability: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """How likely a model finds a text.
+
+    Attributes:
+        log_likelihood: sum over the scored pieces, in nats; for BERT the
+            pseudo-log-likelihood (Salazar et al. 2020, arXiv 1910.14659).
+        pieces: every scored piece, in reading order; specials are not scored.
+    """
+
+    log_likelihood: float
+    pieces: tuple[TokenScore, ...]
+
+    @property
+    def tokens(self) -> int:
+        return len(self.pieces)
+
+    @property
+    def perplexity(self) -> float:
+        """exp of the mean surprise; pseudo-perplexity for BERT."""
+        return float(np.exp(-self.log_likelihood / self.tokens))
+
+
+def top_predictions(logits: np.ndarray, tokenizer: Tokenizer, top: int) -> tuple[Prediction, ...]:
+    """The `top` most probable pieces of one row of vocabulary logits.
+
+    Args:
+        logits: (V,); rows beyond the tokenizer's vocabulary (padding of the
+            table) are never given.
+
+    Raises:
+        ValueError: `top` is below 1.
+    """
+    if top < 1:
+        raise ValueError(f"top {top}: ask for at least 1 prediction")
+    probabilities = softmax(logits)[: tokenizer.vocab_size]
+    top = min(top, len(probabilities))
+    best = np.argpartition(-probabilities, top - 1)[:top]
+    best = best[np.argsort(-probabilities[best], kind="stable")]
+    return tuple(Prediction(tokenizer.token_of(i), int(i), float(probabilities[i])) for i in best)
+
+
+def fill_mask(
+    engine: Engine, text: str, pair: str | None = None, model: str | None = None, top: int = 5
+) -> tuple[Gap, ...]:
+    """The best pieces for every [MASK] of a text (Devlin et al. 2018, section 3.1, task 1).
+
+    Raises:
+        NoHead: the model has no masked-LM head; a causal one can't look right.
+        ValueError: the text has no [MASK], or `top` is below 1.
+    """
+    loaded = engine.loaded(model)
+    if "lm" in loaded.model.heads:
+        raise NoHead(f"{loaded.name} is causal: it predicts the next token and can't fill a [MASK]; use `next`")
+    require_head(engine, model, "mlm")
+    trace = engine.run(TraceRequest(text, pair, model=model, parts=("mlm_positions", "mlm_logits")))
+    beyond = trace.encoding.masks_beyond
+    if not trace.encoding.mask_positions and not beyond:
+        raise ValueError("the text has no [MASK] to fill")
+    gaps = [Gap(int(position), top_predictions(row, loaded.tokenizer, top))
+            for position, row in zip(trace.mlm_positions, trace.mlm_logits, strict=True)]
+    return (*gaps, *(Gap(position, ()) for position in beyond))
+
+
+def continuation(engine: Engine, text: str, model: str | None = None, top: int = 5) -> tuple[Prediction, ...]:
+    """What a causal model expects after a text (before it, if it reads right to left).
+
+    Raises:
+        NoHead: the model is not causal.
+    """
+    loaded = require_head(engine, model, "lm")
+    trace = engine.run(TraceRequest(text, model=model, parts=("lm_logits",)))
+    return top_predictions(trace.lm_logits[last_read(trace)], loaded.tokenizer, top)
+
+
+def last_read(trace: Trace) -> int:
+    """Reading position of the last piece that a causal model reads before the closing special."""
+    content = trace.encoding.content
+    if content:
+        return content[0] if trace.config.reading_order == "right-to-left" else content[-1]
+    if not len(trace):
+        raise ValueError(f"the text is empty, and {trace.model} has no token to start from")
+    return 0
+
+
+def score(engine: Engine, text: str, pair: str | None = None, model: str | None = None) -> Score:
+    """Log-likelihood of a causal model, pseudo-log-likelihood of a BERT.
+
+    Raises:
+        NoHead: the model has no vocabulary head.
+        ValueError: there is nothing to score.
+    """
+    require_text(text)
+    loaded = require_head(engine, model, "mlm", "lm")
+    chain = _causal_scores if "lm" in loaded.model.heads else _masked_scores
+    pieces = chain(engine, loaded, text, pair, model)
+    if not pieces:
+        raise ValueError("the text has no piece to score")
+    return Score(float(sum(piece.log_probability for piece in pieces)), pieces)
+
+
+def _causal_scores(
+    engine: Engine, loaded: Loaded, text: str, pair: str | None, model: str | None
+) -> tuple[TokenScore, ...]:
+    """ln p of each piece given what was read before it, [CLS] included."""
+    trace = engine.run(TraceRequest(text, pair, model=model, parts=("lm_logits",)))
+    step = 1 if loaded.config.reading_order == "left-to-right" else -1
+    logs = log_softmax(trace.lm_logits)
+    pieces = []
+    for position in trace.encoding.content:
+        before = _read_before(position, step, len(trace))
+        if before is not None:
+            pieces.append(_piece(trace.encoding, position, logs[before]))
+    return tuple(pieces)
+
+
+def _read_before(position: int, step: int, length: int) -> int | None:
+    """Reading position of what a causal model reads just before `position`; None at its start.
+
+    A right-to-left model reads [CLS] first, then the last piece before [SEP].
+    """
+    if step < 0 and position == length - 2:
+        return 0
+    before = position - step
+    return before if 0 <= before < length else None
+
+
+def _masked_scores(
+    engine: Engine, loaded: Loaded, text: str, pair: str | None, model: str | None
+) -> tuple[TokenScore, ...]:
+    """ln p of each piece with only that piece masked."""
+    encoding = loaded.tokenizer.encode(text, pair)
+    parts = ("mlm_positions", "mlm_logits")
+    requests = [TraceRequest(text, pair, model=model, masked=(place,), parts=parts) for place in encoding.content]
+    pieces = []
+    for place, trace in zip(encoding.content, run_all(engine, requests), strict=True):
+        row = list(trace.mlm_positions).index(place)
+        pieces.append(_piece(encoding, place, log_softmax(trace.mlm_logits[row])))
+    return tuple(pieces)
+
+
+def _piece(encoding: Encoding, position: int, logs: np.ndarray) -> TokenScore:
+    return TokenScore(position, encoding.tokens[position], float(logs[encoding.input_ids[position]]))
