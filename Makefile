@@ -41,7 +41,7 @@ test: $(VENV)/made-test
 
 test-full: $(VENV)/made-test
 	sh scripts/browser.sh $(BIN)/python
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "full or not full"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not cluster"
 
 test-cluster: $(VENV)/made-cluster
 	$(BIN)/python -m pytest -q -m cluster tests/serving

@@ -1,0 +1,94 @@
+"""The same engine calls, answered by a Ray Serve deployment."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import ray
+from ray import serve
+from ray.exceptions import RayError
+
+from bert_core.load import Loaded, ModelInfo, load_model, shipped_names
+from bert_core.serving.cache import CACHE_BYTES, TraceCache
+from bert_core.serving.ray_app import APPLICATION, DEPLOYMENT, app
+from bert_core.serving.waiting import DEADLINE, Busy, TimedOut
+from bert_core.trace import Trace, TraceRequest
+
+#: A request is read-only, so that one whose replica died is simply asked again.
+_TRIES = 4
+
+
+def from_message(message: dict[str, Any]) -> Trace:
+    """The Trace that a replica sent, its arrays read-only."""
+    for array in message["arrays"].values():
+        array.flags.writeable = False
+    return Trace(**{**message, "arrays": MappingProxyType(message["arrays"])})
+
+
+class RayEngine:
+    """See Engine. Connects to the cluster of RAY_ADDRESS, or starts one here.
+
+    Args:
+        default: model of requests that name none.
+        cache_bytes: bound of the Trace cache of this process.
+
+    Models that were made in this process (register) are not sent to the
+    cluster; they are refused with a clear message.
+    """
+
+    def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES):
+        self.default = default
+        self.cache = TraceCache(cache_bytes)
+        if not ray.is_initialized():
+            ray.init(address=os.environ.get("RAY_ADDRESS"), namespace="both-ways", log_to_driver=False)
+        if APPLICATION not in serve.status().applications:
+            serve.run(app({"model": default}), name=APPLICATION, route_prefix=None)
+        self._handle = serve.get_deployment_handle(DEPLOYMENT, APPLICATION)
+
+    def run(self, request: TraceRequest, visitor: str | None = None) -> Trace:
+        return self.run_many([request], visitor)[0]
+
+    def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None) -> list[Trace]:
+        requests = [r if r.model else replace(r, model=self.default) for r in requests]
+        traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
+        missing = [request for request in dict.fromkeys(requests) if request not in traces]
+        responses = [(request, self._handle.run.remote(request)) for request in missing]
+        for request, response in responses:
+            traces[request] = self._answer(request, response)
+            self.cache.put(request, traces[request])
+        return [traces[request] for request in requests]
+
+    def _answer(self, request: TraceRequest, response) -> Trace:
+        """Wait for an answer; ask another replica if this one died."""
+        for _ in range(_TRIES):
+            try:
+                answer = response.result(timeout_s=DEADLINE)
+            except TimeoutError:
+                raise TimedOut("the cluster had no time for this within the limit; try again") from None
+            except RayError:
+                response = self._handle.run.remote(request)
+                continue
+            if isinstance(answer, ValueError):
+                raise answer
+            return from_message(answer)
+        raise Busy("the cluster lost this request several times; is a replica still running?")
+
+    def loaded(self, name: str | None = None) -> Loaded:
+        return _load(name or self.default)
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        return tuple(self.loaded(name).info for name in shipped_names())
+
+    def register(self, loaded: Loaded) -> None:
+        raise ValueError("a model made here stays here; the cluster runs shipped and named models only")
+
+
+@functools.lru_cache(maxsize=12)
+def _load(name: str) -> Loaded:
+    """Tokenizer, config and weights for the views that read them directly."""
+    return load_model(name)

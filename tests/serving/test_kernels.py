@@ -1,0 +1,51 @@
+"""Packed linears: the same numbers as F.linear, and a way back where they can't be had."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from bert_core import kernels
+from bert_core.load import load_model
+from bert_core.trace import TraceRequest, run_batch
+
+needs_onednn = pytest.mark.xfail(not torch.backends.mkldnn.is_available(), reason="no oneDNN here", strict=True)
+
+
+@needs_onednn
+@pytest.mark.parametrize("activation", [None, "gelu", "gelu_new", "relu", "tanh"])
+@pytest.mark.parametrize("shape", [(7, 15), (2, 5, 15)])
+def test_a_packed_linear_equals_f_linear(activation, shape):
+    from bert_core.model import activate
+
+    torch.manual_seed(1)
+    x, weight, bias = torch.randn(shape), torch.randn(23, 15), torch.randn(23)
+    want = F.linear(x, weight, bias)
+    want = want if activation is None else activate(want, activation)
+    torch.testing.assert_close(kernels.pack_linear(weight, bias)(x, activation), want, atol=1e-5, rtol=1e-5)
+
+
+@needs_onednn
+def test_every_linear_of_a_forward_is_packed(tiny_bert):
+    loaded = load_model(tiny_bert)
+    fast = kernels.packed(loaded.model)
+    linears = {n.removesuffix(".weight") for n, t in fast.weights.items()
+               if n.endswith(".weight") and t.ndim == 2 and "embeddings" not in n and "seq_relationship" not in n}
+    assert linears == set(fast.fast_linear) - {fast.names.word}
+    request = TraceRequest(text="the [MASK] barked all night", all_logits=True)
+    plain, quick = run_batch(loaded, [request])[0], run_batch(replace(loaded, model=fast), [request])[0]
+    for name in ("mlm_logits", "hidden_states", "attention_probs", "pooled_output"):
+        np.testing.assert_allclose(quick.arrays[name], plain.arrays[name], atol=2e-5, err_msg=name)
+
+
+def test_a_wrong_kernel_is_not_used(tiny_bert, monkeypatch):
+    monkeypatch.setattr(kernels, "pack_linear", lambda w, b: lambda x, a: F.linear(x, w, b) * 1.01)
+    model = load_model(tiny_bert).model
+    assert kernels.packed(model) is model
+
+
+def test_float64_is_left_alone(tiny_bert):
+    model = load_model(tiny_bert, torch.float64).model
+    assert kernels.packed(model) is model

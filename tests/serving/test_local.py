@@ -1,0 +1,140 @@
+"""The in-process engine: right answers to the right visitor, bounded memory, clear errors."""
+
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from bert_core.load import LoadError, load_model
+from bert_core.serving.cache import TraceCache
+from bert_core.serving.local import LocalEngine
+from bert_core.trace import TraceRequest, run_batch
+
+WORDS = ["the", "dog", "barked", "all", "night", "in", "a", "garden", "and", "we", "walked", "home", "to", "paris"]
+
+
+@pytest.fixture
+def engine(tiny_bert):
+    engine = LocalEngine(tiny_bert)
+    yield engine
+    engine.close()
+
+
+def test_the_engine_gives_what_a_single_pass_gives(engine, tiny_bert):
+    request = TraceRequest(text="the [MASK] barked", pair="we slept", model=tiny_bert)
+    trace, alone = engine.run(request), run_batch(load_model(tiny_bert), [request])[0]
+    assert trace.arrays.keys() == alone.arrays.keys()
+    for name, array in alone.arrays.items():
+        if array.dtype.kind == "f":
+            np.testing.assert_allclose(trace.arrays[name], array, atol=2e-5, err_msg=name)
+        else:
+            np.testing.assert_array_equal(trace.arrays[name], array, err_msg=name)
+
+
+def test_forty_visitors_at_once_get_their_own_answers(engine, tiny_bert):
+    draw = random.Random(5)
+    asked = {f"visitor {n}": " ".join(draw.choices(WORDS, k=3 + n % 9)) for n in range(40)}
+    got: dict[str, tuple] = {}
+
+    def visit(name: str) -> None:
+        for attention in ("bidirectional", "causal"):
+            trace = engine.run(TraceRequest(text=asked[name], attention=attention), visitor=name)
+            got[name, attention] = (trace.encoding.text, trace.attention_kind, trace.hidden_states[-1])
+
+    threads = [threading.Thread(target=visit, args=(name,)) for name in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert len(got) == 80
+    loaded = load_model(tiny_bert)
+    for (name, attention), (text, kind, hidden) in got.items():
+        assert (text, kind) == (asked[name], attention)
+        alone = run_batch(loaded, [TraceRequest(text=text, attention=attention)])[0]
+        np.testing.assert_allclose(hidden, alone.hidden_states[-1], atol=2e-5)
+
+
+def test_waiting_requests_share_a_pass(engine, monkeypatch):
+    sizes = []
+    gate = threading.Event()
+
+    def slow(loaded, requests):
+        gate.wait(10)
+        sizes.append(len(requests))
+        return run_batch(loaded, requests)
+
+    monkeypatch.setattr("bert_core.serving.local.run_batch", slow)
+    threads = [threading.Thread(target=engine.run, args=(TraceRequest(text=f"dog {n}"),)) for n in range(9)]
+    for thread in threads:
+        thread.start()
+    while len(engine.room) < 8:
+        threading.Event().wait(0.01)
+    gate.set()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert sum(sizes) == 9
+    assert max(sizes) == 8
+
+
+def test_one_wrong_request_fails_alone(engine):
+    fine, wrong = TraceRequest(text="the dog"), TraceRequest(text="the dog", masked=(99,))
+    answers: dict[str, object] = {}
+
+    def ask(name, request):
+        try:
+            answers[name] = engine.run(request)
+        except ValueError as error:
+            answers[name] = error
+
+    threads = [threading.Thread(target=ask, args=pair) for pair in (("fine", fine), ("wrong", wrong))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert answers["fine"].tokens.tolist() == ["[CLS]", "the", "dog", "[SEP]"]
+    assert "position 99 is outside 0 to 3" in str(answers["wrong"])
+
+
+def test_the_same_request_comes_from_the_cache(engine):
+    request = TraceRequest(text="the dog")
+    assert engine.run(request) is engine.run(request)
+
+
+def test_the_cache_is_bounded_by_bytes(tiny_bert):
+    loaded = load_model(tiny_bert)
+    requests = [TraceRequest(text="dog " * n, model=tiny_bert) for n in range(1, 12)]
+    traces = run_batch(loaded, requests)
+    cache = TraceCache(limit=2 * max(trace.nbytes for trace in traces))
+    for request, trace in zip(requests, traces, strict=True):
+        cache.put(request, trace)
+        assert cache.bytes <= cache.limit
+    assert cache.get(requests[-1]) is traces[-1]
+    assert cache.get(requests[0]) is None
+    cache.drop_model(tiny_bert)
+    assert cache.bytes == 0
+
+
+def test_an_unknown_model_is_one_clear_line(engine):
+    with pytest.raises(LoadError, match="no shipped model, no folder"):
+        engine.run(TraceRequest(text="dog", model="../etc/passwd"))
+    with pytest.raises(LoadError):
+        LocalEngine("no such model!")
+
+
+def test_precisions_are_kept_apart(engine):
+    request = dict(text="the [MASK] barked")
+    exact, double = engine.run(TraceRequest(**request)), engine.run(TraceRequest(**request, precision="fp64"))
+    assert (exact.hidden_states.dtype, double.hidden_states.dtype) == (np.float32, np.float64)
+    rough = engine.run(TraceRequest(**request, precision="bf16"))
+    assert 0 < np.abs(rough.hidden_states - exact.hidden_states).max() < 0.2
+
+
+def test_models_that_are_not_used_leave_memory(checkpoint, monkeypatch):
+    monkeypatch.setattr("bert_core.serving.local.MAX_MODELS", 2)
+    names = [checkpoint("BertForPreTraining", seed=seed) for seed in (3, 4, 5)]
+    engine = LocalEngine(names[0])
+    for name in names:
+        engine.run(TraceRequest(text="dog", model=name))
+    assert [name for name, _ in engine._models] == [names[0], names[2]]
+    engine.close()

@@ -1,0 +1,88 @@
+"""Ray Serve for real: two replicas, one killed under load, nothing lost or crossed."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bert_core.load import load_model
+from bert_core.trace import TraceRequest, run_batch
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_bert, monkeypatch_module):
+    import ray
+    from ray import serve
+
+    from bert_core.serving.ray_engine import RayEngine
+
+    ray.init(num_cpus=4, namespace="both-ways", include_dashboard=False, log_to_driver=False)
+    engine = RayEngine(tiny_bert, cache_bytes=0)
+    yield engine
+    serve.shutdown()
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.delenv("RAY_ADDRESS", raising=False)
+        yield patch
+
+
+def replica_processes() -> list[int]:
+    """Process ids of the replicas that serve now, by the names that Ray gives its workers."""
+    names = {path.parent.name: path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")}
+    return [int(pid) for pid, name in names.items() if name.startswith(b"ray::ServeReplica")]
+
+
+def test_the_cluster_gives_the_same_trace(engine, tiny_bert):
+    request = TraceRequest(text="the [MASK] barked", pair="we slept", model=tiny_bert)
+    trace, alone = engine.run(request), run_batch(load_model(tiny_bert), [request])[0]
+    assert trace.arrays.keys() == alone.arrays.keys()
+    np.testing.assert_allclose(trace.hidden_states, alone.hidden_states, atol=2e-5)
+    with pytest.raises(ValueError, match="read-only"):
+        trace.hidden_states[0, 0, 0] = 1
+
+
+def test_a_wrong_request_is_the_users_error(engine):
+    with pytest.raises(ValueError, match="position 99"):
+        engine.run(TraceRequest(text="dog", masked=(99,)))
+
+
+def test_a_replica_killed_under_load_loses_nothing(engine, tiny_bert):
+    loaded = load_model(tiny_bert)
+    answered: dict[str, np.ndarray] = {}
+    errors: list[Exception] = []
+    killed = threading.Event()
+
+    def visit(number: int) -> None:
+        for turn in range(30):
+            text = f"dog {number} cat {turn}"
+            try:
+                trace = engine.run(TraceRequest(text=text, parts=("hidden_states",)))
+                assert trace.encoding.text == text
+                answered[text] = trace.hidden_states[-1]
+            except Exception as error:
+                errors.append(error)
+            if number == 0 and turn == 5:
+                os.kill(replica_processes()[0], signal.SIGKILL)
+                killed.set()
+
+    threads = [threading.Thread(target=visit, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=240)
+    assert killed.is_set()
+    assert errors == []
+    assert len(answered) == 180
+    for text, hidden in list(answered.items())[::9]:
+        alone = run_batch(loaded, [TraceRequest(text=text, parts=("hidden_states",))])[0]
+        np.testing.assert_allclose(hidden, alone.hidden_states[-1], atol=2e-5)

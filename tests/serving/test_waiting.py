@@ -1,0 +1,99 @@
+"""The queue: fair between visitors, newest first within one, bounded, nothing lost."""
+
+import time
+
+import pytest
+
+from bert_core.serving.waiting import Busy, Superseded, TimedOut, WaitingRoom
+from bert_core.trace import TraceRequest
+
+
+def ask(text: str, model: str = "m", precision: str = "fp32") -> TraceRequest:
+    return TraceRequest(text=text, model=model, precision=precision)
+
+
+def texts(tickets) -> list[str]:
+    return [ticket.request.text for ticket in tickets]
+
+
+def test_a_newer_call_supersedes_what_still_waits():
+    room = WaitingRoom()
+    (old,) = room.enter([ask("he")], "ann")
+    (new,) = room.enter([ask("hel")], "ann")
+    with pytest.raises(Superseded):
+        old.future.result(timeout=0)
+    assert room.next_batch(16) == [new]
+
+
+def test_requests_of_one_call_stay_together():
+    room = WaitingRoom()
+    room.enter([ask("a"), ask("b")], "ann")
+    assert texts(room.next_batch(16)) == ["a", "b"]
+
+
+def test_visitors_take_turns():
+    room = WaitingRoom()
+    room.enter([ask(f"ann {n}") for n in range(4)], "ann")
+    room.enter([ask("bo 0")], "bo")
+    room.enter([ask("cy 0")], "cy")
+    assert texts(room.next_batch(3)) == ["ann 0", "bo 0", "cy 0"]
+    assert texts(room.next_batch(16)) == ["ann 1", "ann 2", "ann 3"]
+
+
+def test_a_batch_holds_one_model_and_one_precision():
+    room = WaitingRoom()
+    room.enter([ask("a", "m"), ask("b", "n"), ask("c", "m", "bf16"), ask("d", "m")], "ann")
+    assert texts(room.next_batch(16)) == ["a", "d"]
+    assert texts(room.next_batch(16)) == ["b"]
+    assert texts(room.next_batch(16)) == ["c"]
+    assert len(room) == 0
+
+
+def test_nameless_visitors_supersede_nobody():
+    room = WaitingRoom()
+    room.enter([ask("a")], None)
+    room.enter([ask("b")], None)
+    assert texts(room.next_batch(16)) == ["a", "b"]
+
+
+def test_a_full_room_says_so():
+    room = WaitingRoom(most=3, most_a_visitor=2)
+    room.enter([ask("a"), ask("b")], "ann")
+    with pytest.raises(Busy, match="2 requests wait"):
+        room.enter([ask("c"), ask("d")], "bo")
+    with pytest.raises(Busy):
+        room.enter([ask(str(n)) for n in range(3)], "cy")
+    room.enter([ask("e")], "bo")
+    assert len(room) == 3
+
+
+def test_refusing_the_newer_call_still_ends_the_older():
+    room = WaitingRoom(most=2, most_a_visitor=1)
+    (old,) = room.enter([ask("a")], "ann")
+    with pytest.raises(Busy):
+        room.enter([ask("b"), ask("c")], "ann")
+    with pytest.raises(Superseded):
+        old.future.result(timeout=0)
+
+
+def test_a_request_past_its_deadline_is_given_up():
+    room = WaitingRoom()
+    (late,) = room.enter([ask("a")], "ann", seconds=0.01)
+    room.enter([ask("b")], "bo")
+    time.sleep(0.03)
+    assert texts(room.next_batch(16)) == ["b"]
+    with pytest.raises(TimedOut):
+        late.future.result(timeout=0)
+
+
+def test_an_empty_room_waits_no_longer_than_asked():
+    assert WaitingRoom().next_batch(16, timeout=0.01) == []
+
+
+def test_closing_gives_up_on_everyone():
+    room = WaitingRoom()
+    (ticket,) = room.enter([ask("a")], "ann")
+    room.close()
+    with pytest.raises(TimedOut):
+        ticket.future.result(timeout=0)
+    assert len(room) == 0
