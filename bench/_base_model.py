@@ -13,8 +13,8 @@ from dataclasses import replace
 import torch
 
 from bert_core.config import BertConfig
-from bert_core.load import Loaded, LoadError, build, describe, load_model, shipped_names
 from bert_core.kernels import packed
+from bert_core.load import Loaded, LoadError, build, describe, load_model, shipped_names
 from bert_core.tokenizer import Tokenizer
 
 LENGTHS = (8, 16, 32, 64, 128, 512)

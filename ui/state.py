@@ -13,10 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from bert_core import LoadError, MissingPart, Trace, TraceRequest, load_engine
 from bert_core.load import Loaded, ModelInfo
-from bert_core.serving import Engine
+from bert_core.serving import Engine, Superseded
+from bert_core.serving.metrics import serve_if_asked
 from bert_core.tokenizer import Encoding
 from ui import notices, settings
 
@@ -65,7 +67,10 @@ def here() -> Here:
 @st.cache_resource(show_spinner="Loading the model …", max_entries=2)
 def engine() -> Engine:
     """The engine of this process; what it loaded is frozen out of garbage collection."""
+    loaded_models: list[Engine] = []
+    serve_if_asked(lambda: bool(loaded_models))
     started = load_engine(settings.default_model())
+    loaded_models.append(started)
     gc.collect()
     gc.freeze()
     return started
@@ -91,12 +96,20 @@ def traces(requests: Sequence[TraceRequest]) -> list[Trace]:
     named = [r if r.model else replace(r, model=here().model) for r in requests]
     for name in {r.model for r in named}:
         loaded(name)
-    return _or_stop(lambda: engine().run_many(named))
+    return _or_stop(lambda: engine().run_many(named, visitor=visitor()))
+
+
+def visitor() -> str | None:
+    """Who asks, for the engine's queue: this tab's session, None outside one."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.session_id if context else None
 
 
 def _or_stop(action: Callable[[], Value]) -> Value:
     try:
         return action()
+    except Superseded:  # a newer run of this tab draws the picture
+        st.stop()
     except (LoadError, MissingPart, ValueError) as problem:
         stop(str(problem))
 
