@@ -26,7 +26,8 @@ def read_facts(name: str) -> dict[str, Any]:
     """
     path = FACTS / f"{name}.toml"
     if not path.is_file():
-        raise ValueError(f"no facts called {name!r}; there are {', '.join(sorted(p.stem for p in FACTS.glob('*.toml')))}")
+        there = ", ".join(sorted(p.stem for p in FACTS.glob("*.toml")))
+        raise ValueError(f"no facts called {name!r}; there are {there}")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 

@@ -205,7 +205,8 @@ class _Reference:
         return self._module("BertOnlyNSPHead", "cls.")(pooled)
 
     def mlm(self, hidden: Tensor) -> Tensor:
-        table = self.weights.get("cls.predictions.decoder.weight", self.weights["bert.embeddings.word_embeddings.weight"])
+        table = self.weights.get("cls.predictions.decoder.weight")
+        table = self.weights["bert.embeddings.word_embeddings.weight"] if table is None else table
         bias = self.weights["cls.predictions.bias"]
         extra = {"decoder.weight": table, "decoder.bias": bias}
         return self._module("BertLMPredictionHead", "cls.predictions.", **extra)(hidden)

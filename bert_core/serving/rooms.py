@@ -14,7 +14,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 #: Letters and digits that can't be mistaken for each other on a projector.
@@ -32,15 +32,25 @@ MAX_GUESS = 30
 _CODE = re.compile(f"[{ALPHABET}]{{{CODE_LENGTH}}}")
 
 
+Value = str | int | float | bool | tuple[str, ...] | None
+
+
 class RoomError(ValueError):
     """A room can't do what was asked; the message is one line for the visitor."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What the teacher shows: a page and the parameters of its address."""
+    """What the teacher shows.
+
+    Attributes:
+        page: its name in the address.
+        widgets: values of the controls, by key.
+        parameters: what the address holds besides.
+    """
 
     page: str = ""
+    widgets: tuple[tuple[str, Value], ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
 
 
@@ -146,13 +156,13 @@ class Rooms:
             self._rooms[code] = _Room(code, secrets.token_urlsafe(18), now, now)
             return code, self._rooms[code].key
 
-    def show(self, code: str, key: str, page: str, parameters: Mapping[str, str]) -> int:
+    def show(self, code: str, key: str, view: View) -> int:
         """Set what the class sees; gives the room's version.
 
         Raises:
             RoomError: no such room, a wrong key, or a view past the bounds.
         """
-        view = _checked_view(page, parameters)
+        _check_view(view)
         with self._lock:
             room = self._controlled(code, key)
             if view != room.view:
@@ -296,13 +306,13 @@ class Rooms:
                 return code
 
 
-def _checked_view(page: str, parameters: Mapping[str, str]) -> View:
-    """The view within the bounds, or a RoomError."""
-    if not re.fullmatch(r"[a-z]{1,20}", page):
-        raise RoomError(f"{page[:20]!r} is no page")
-    if len(parameters) > MAX_PARAMETERS:
+def _check_view(view: View) -> None:
+    """RoomError for a view past the bounds."""
+    if not re.fullmatch(r"[a-z]{1,20}", view.page):
+        raise RoomError(f"{view.page[:20]!r} is no page")
+    settings = (*view.widgets, *view.parameters)
+    if len(settings) > MAX_PARAMETERS:
         raise RoomError(f"the page has more than {MAX_PARAMETERS} settings; the room can't carry them")
-    for name, value in parameters.items():
-        if len(name) > MAX_NAME or len(value) > MAX_VALUE:
+    for name, value in settings:
+        if len(name) > MAX_NAME or len(str(value)) > MAX_VALUE:
             raise RoomError(f"the setting {name[:MAX_NAME]!r} is too long for a room ({MAX_VALUE} characters)")
-    return View(page, tuple(sorted(parameters.items())))

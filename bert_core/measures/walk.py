@@ -1,0 +1,197 @@
+"""A sentence's way through the code: which line made which tensor, of which shape.
+
+Nothing is written down twice: the lines come from the installed source, and the
+shapes from watching a real forward pass line by line.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from bert_core import model as bert
+from bert_core.load import Loaded
+from bert_core.measures.parity import to_inputs
+from bert_core.tokenizer import Encoding
+from bert_core.training import objectives
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+#: Assignments of `layer` that belong to attention; the others are the feed-forward's.
+_ATTENTION_NAMES = ("query", "key", "value", "scores", "probs", "mixed", "context", "projected", "attended")
+_FEED_FORWARD_NAMES = ("wide", "narrow", "out")
+
+
+class Excerpt(NamedTuple):
+    """Lines of a source file.
+
+    Attributes:
+        place: file and line, such as 'bert_core/model.py:171'.
+        text: the lines, not indented.
+    """
+
+    place: str
+    text: str
+
+
+#: stage -> the functions that do it, with the assignments meant (None: the whole function).
+_STAGE_CODE: Mapping[str, tuple[tuple[Callable[..., Any], tuple[str, ...] | None], ...]] = {
+    "embeddings": ((bert.embed, None),),
+    "attention": ((bert.layer, _ATTENTION_NAMES), (bert.split_heads, None), (bert.attention_probs, None),
+                  (bert.join_heads, None)),
+    "feed_forward": ((bert.layer, _FEED_FORWARD_NAMES), (bert.activate, None)),
+    "layer_norm": ((bert.layer_norm, None),),
+    "pooler": ((bert.pooled_output, None), (bert.linear, None)),
+    "mlm": ((bert.mlm_transform, None), (bert.mlm_logits, None), (bert.decoder_weight, None)),
+    "nsp": ((bert.nsp_logits, None),),
+    "losses": ((objectives.losses, None),),
+}
+
+
+def stage_source(stage: str) -> tuple[Excerpt, ...]:
+    """The project's own lines of a stage, read from the source that runs.
+
+    Raises:
+        ValueError: there is no such stage.
+    """
+    if stage not in _STAGE_CODE:
+        raise ValueError(f"no stage {stage!r}; there are {', '.join(_STAGE_CODE)}")
+    return tuple(_excerpt(function, names) for function, names in _STAGE_CODE[stage])
+
+
+def _excerpt(function: Callable[..., Any], names: tuple[str, ...] | None) -> Excerpt:
+    """The whole function, or from its first to its last assignment to one of `names`."""
+    lines, first = inspect.getsourcelines(function)
+    if names is not None:
+        meant = [s for s in _statements(function) if set(s.names) & set(names)]
+        start, end = min(s.first for s in meant), max(s.last for s in meant)
+        lines, first = lines[start - first:end - first + 1], start
+    file = Path(inspect.getsourcefile(function)).resolve().relative_to(ROOT)
+    return Excerpt(f"{file.as_posix()}:{first}", textwrap.dedent("".join(lines)).rstrip())
+
+
+class _Statement(NamedTuple):
+    first: int  # line in the file
+    last: int
+    names: tuple[str, ...]  # what it assigns
+
+
+@functools.cache
+def _statements(function: Callable[..., Any]) -> tuple[_Statement, ...]:
+    """The assignments and returns of a function, by line."""
+    lines, offset = inspect.getsourcelines(function)
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.Return):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            names = [n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+            found.append(_Statement(node.lineno + offset - 1, node.end_lineno + offset - 1, tuple(names)))
+    return tuple(sorted(found))
+
+
+# --- the walk ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line that has run and what it made.
+
+    Attributes:
+        function: name of the function.
+        place: file and line.
+        source: the statement.
+        name: the tensor's name there; 'return' for what the function gives back.
+        shape: its shape, batch axis first.
+        first: its first numbers.
+        low, high: smallest and largest number.
+    """
+
+    function: str
+    place: str
+    source: str
+    name: str
+    shape: tuple[int, ...]
+    first: tuple[float, ...]
+    low: float
+    high: float
+
+
+@torch.no_grad()
+def walk(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[Step, ...]:
+    """Walk a sentence through embeddings, one layer and the heads, line by line.
+
+    Args:
+        loaded: a model whose block is BERT's.
+        encoding: the sentence.
+        index: the layer to watch, 0-based.
+
+    Raises:
+        ValueError: there is no such layer.
+    """
+    if not 0 <= index < loaded.config.num_hidden_layers:
+        raise ValueError(f"layer {index + 1} of {loaded.name}: it has {loaded.config.num_hidden_layers}")
+    model, inputs, states = loaded.model, to_inputs(loaded, encoding), []
+    embeddings, hidden = bert.encode(model, inputs, lambda _, out: states.append(out.hidden))
+    before = embeddings.output if index == 0 else states[index - 1]
+    allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None
+    steps = _watch(bert.embed, model, inputs)
+    steps += _watch(bert.layer, model, index, before, allowed)
+    if "pooler" in model.heads:
+        steps += _watch(bert.pooled_output, model, hidden)
+        if "nsp" in model.heads:
+            steps += _watch(bert.nsp_logits, model, bert.pooled_output(model, hidden))
+    if model.heads & {"mlm", "lm"}:
+        places = list(encoding.mask_positions) or [len(encoding) - 1]
+        steps += _watch(bert.mlm_logits, model, hidden[:, places])
+    return tuple(steps)
+
+
+def _watch(function: Callable[..., Any], *args: Any) -> list[Step]:
+    """Call the function and note every tensor that its own lines assign or return."""
+    steps: list[Step] = []
+    statements = {s.first: s for s in _statements(function)}
+    code, file = function.__code__, Path(inspect.getsourcefile(function)).resolve().relative_to(ROOT).as_posix()
+    lines, offset = inspect.getsourcelines(function)
+    running: list[_Statement] = []
+
+    def note(statement: _Statement, values: Mapping[str, Any]) -> None:
+        text = textwrap.dedent("".join(lines[statement.first - offset:statement.last - offset + 1])).strip()
+        for name, value in values.items():
+            if isinstance(value, Tensor):
+                place = f"{file}:{statement.first}"
+                steps.append(_step(function.__name__, place, text, name, value))
+
+    def local(frame: FrameType, event: str, result: Any) -> Any:
+        if running and event in ("line", "return") and running[0].names:
+            done = running.pop()
+            note(done, {name: frame.f_locals.get(name) for name in done.names})
+        if event == "return" and running and isinstance(result, Tensor):
+            note(running.pop(), {"return": result})
+        if event == "line" and frame.f_lineno in statements:
+            running[:] = [statements[frame.f_lineno]]
+        return local
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, _: local if frame.f_code is code else None)
+    try:
+        function(*args)
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+def _step(function: str, place: str, source: str, name: str, value: Tensor) -> Step:
+    numbers = value.float().flatten()
+    return Step(function, place, source, name, tuple(value.shape), tuple(numbers[:3].tolist()),
+                float(numbers.min()), float(numbers.max()))
