@@ -1,0 +1,193 @@
+"""The three objectives that differ between the twins, on the same packed sequences.
+
+mlm: BERT's, masked pieces plus next-sentence prediction, both-way attention.
+clm: next piece, causal attention. rtl: clm on reversed sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bert_core import model as core
+from bert_core.model import Inputs, Model
+from bert_core.training.corruption import corrupt, next_token_positions, reverse_order
+from bert_core.training.packing import NO_PAIR, Example, Special
+
+OBJECTIVES = ("mlm", "clm", "rtl")
+IGNORED = -100
+
+
+class Sample(NamedTuple):
+    """One sequence as its objective sees it; all are (T,) or (P,) arrays.
+
+    Attributes:
+        input_ids, token_type_ids: (T,) in reading order of the model.
+        positions: (P,) rows of the hidden states that make a prediction.
+        targets: (P,) the ids to predict there.
+        label: IS_NEXT, NOT_NEXT or NO_PAIR.
+    """
+
+    input_ids: np.ndarray
+    token_type_ids: np.ndarray
+    positions: np.ndarray
+    targets: np.ndarray
+    label: int
+
+
+class Batch(NamedTuple):
+    """A padded batch with its targets.
+
+    Attributes:
+        inputs: (B, T) tensors.
+        positions: (B, 1 + C) positions whose last hidden state is read: [CLS],
+            then the chosen ones, filled up with 0.
+        chosen: (B, 1 + C) bool, True where a prediction is made; P in all.
+        targets: (P,) true ids.
+        labels: (B,) NSP labels, IGNORED where there is no pair.
+    """
+
+    inputs: Inputs
+    positions: Tensor
+    chosen: Tensor
+    targets: Tensor
+    labels: Tensor
+
+
+class Losses(NamedTuple):
+    """Sums over a batch, so that batches and processes can be added up."""
+
+    token: Tensor  # nats
+    tokens: int  # predictions made
+    token_hits: int
+    nsp: Tensor  # nats
+    pairs: int
+    pair_hits: int
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What one of the twins is trained to do.
+
+    Attributes:
+        kind: one of OBJECTIVES.
+        special: ids of the special tokens.
+        random_ids: ids that a random replacement is drawn from.
+        mask_rate: share of the pieces in the masked-LM loss.
+        loss_fraction: share of the positions in the causal loss, drawn anew
+            for each sequence; an unbiased estimate of the whole.
+        nsp: whether next-sentence prediction is part of mlm.
+        seed: of corruption.
+    """
+
+    kind: str
+    special: Special
+    random_ids: np.ndarray
+    mask_rate: float = 0.15
+    loss_fraction: float = 1.0
+    nsp: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in OBJECTIVES:
+            raise ValueError(f"objective {self.kind!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
+        for name in ("mask_rate", "loss_fraction"):
+            if not 0 < getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be above 0 and at most 1")
+
+    def sample(self, example: Example) -> Sample:
+        """Corrupt one sequence; depends on the seed and the sequence's number only."""
+        rng = np.random.default_rng((self.seed, example.index))
+        segments = (np.arange(len(example.ids)) >= example.first).astype(np.int64)
+        if self.kind == "mlm":
+            fixed = np.isin(example.ids, (self.special.cls, self.special.sep, self.special.unk))
+            seen = corrupt(example.ids, fixed, self.special.mask, self.random_ids, rng, self.mask_rate)
+            label = example.label if self.nsp else NO_PAIR
+            return Sample(seen.input_ids, segments, seen.positions, seen.labels, label)
+        ids = example.ids
+        if self.kind == "rtl":
+            order = reverse_order(len(ids))
+            ids, segments = ids[order], segments[order]
+        rows = next_token_positions(len(ids), self.loss_fraction, rng)
+        return Sample(ids, segments, rows, ids[rows + 1], NO_PAIR)
+
+    def collate(self, samples: Sequence[Sample], device: str | torch.device = "cpu") -> Batch:
+        """Pad to the longest sequence of the batch."""
+        count, longest = len(samples), max(len(s.input_ids) for s in samples)
+        ids = np.full((count, longest), self.special.pad)
+        segments, mask = np.zeros((count, longest), dtype=np.int64), np.zeros((count, longest), dtype=bool)
+        for row, sample in enumerate(samples):
+            size = len(sample.input_ids)
+            ids[row, :size], segments[row, :size], mask[row, :size] = sample.input_ids, sample.token_type_ids, True
+        widest = max(len(s.positions) for s in samples)
+        positions, chosen = np.zeros((count, 1 + widest), dtype=np.int64), np.zeros((count, 1 + widest), dtype=bool)
+        for row, sample in enumerate(samples):
+            made = slice(1, 1 + len(sample.positions))
+            positions[row, made], chosen[row, made] = sample.positions, True
+        targets = np.concatenate([s.targets for s in samples])
+        labels = np.array([IGNORED if s.label == NO_PAIR else s.label for s in samples])
+        causal = torch.full((count,), self.kind != "mlm", device=device)
+        to = lambda array: torch.from_numpy(np.ascontiguousarray(array)).to(device)  # noqa: E731
+        inputs = Inputs(to(ids), to(segments), to(mask), causal)
+        return Batch(inputs, to(positions), to(chosen), to(targets.astype(np.int64)), to(labels.astype(np.int64)))
+
+
+def losses(model: Model, batch: Batch) -> Losses:
+    """Forward pass and summed losses; only the chosen positions meet the vocabulary projection."""
+    read = hidden_at(model, batch.inputs, batch.positions)  # (B, 1 + C, D)
+    logits = core.mlm_logits(model, read[batch.chosen]).float()  # (P, V)
+    token = F.cross_entropy(logits, batch.targets, reduction="sum")
+    hits = int((logits.detach().argmax(-1) == batch.targets).sum())
+    labelled = batch.labels != IGNORED
+    pairs = int(labelled.sum())
+    if not pairs:
+        return Losses(token, len(batch.targets), hits, token.new_zeros(()), 0, 0)
+    scores = core.nsp_logits(model, core.pooled_output(model, read[labelled])).float()  # (pairs, 2)
+    labels = batch.labels[labelled]
+    nsp = F.cross_entropy(scores, labels, reduction="sum")
+    return Losses(token, len(batch.targets), hits, nsp, pairs, int((scores.argmax(-1) == labels).sum()))
+
+
+def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:
+    """The last hidden states at some positions only.
+
+    What `encode` gives, gathered; but in the last layer the queries and the
+    feed-forward part are computed at these positions alone, which saves a
+    tenth of a training step.
+
+    Args:
+        positions: (B, C).
+
+    Returns:
+        (B, C, D).
+    """
+    hidden = core.embed(model, inputs).output
+    allowed = core.allowed_pairs(inputs) if core.needs_mask(inputs) else None
+    last = model.config.num_hidden_layers - 1
+    for index in range(last):
+        hidden = core.layer(model, index, hidden, allowed).hidden
+    asked = hidden.gather(1, positions[..., None].expand(-1, -1, hidden.shape[-1]))  # (B, C, D)
+    if allowed is not None:
+        allowed = allowed[:, 0].gather(1, positions[..., None].expand(-1, -1, allowed.shape[-1]))[:, None]
+    return _last_layer(model, last, asked, hidden, allowed)
+
+
+def _last_layer(model: Model, index: int, asked: Tensor, hidden: Tensor, allowed: Tensor | None) -> Tensor:
+    """`core.layer` with the queries `asked` (B, C, D) over the keys of `hidden` (B, T, D)."""
+    heads, names = model.config.num_attention_heads, model.names
+    query = core.split_heads(core.linear(model, asked, names.of_layer(index, "query")), heads)  # (B, H, C, Dh)
+    key = core.split_heads(core.linear(model, hidden, names.of_layer(index, "key")), heads)  # (B, H, T, Dh)
+    value = core.split_heads(core.linear(model, hidden, names.of_layer(index, "value")), heads)
+    scores = query @ key.transpose(-1, -2) * model.config.head_size**-0.5  # (B, H, C, T)
+    context = core.join_heads(core.attention_probs(scores, allowed) @ value)  # (B, C, D)
+    projected = core.linear(model, context, names.of_layer(index, "attention_dense"))
+    attended = core.layer_norm(model, projected + asked, names.of_layer(index, "attention_norm"))
+    wide = core.linear(model, attended, names.of_layer(index, "intermediate"), model.config.hidden_act)
+    narrow = core.linear(model, wide, names.of_layer(index, "output_dense"))
+    return core.layer_norm(model, narrow + attended, names.of_layer(index, "output_norm"))

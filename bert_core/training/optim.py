@@ -1,0 +1,70 @@
+"""AdamW with BERT's parameter groups, and the learning-rate schedule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+
+def learning_rate_factor(step: int, steps: int, warmup: int, decay: int) -> float:
+    """Linear rise over `warmup` steps, 1, then linear fall to 0 over the last `decay` steps.
+
+    With a flat middle the number of steps may still be chosen while it lasts.
+
+    Args:
+        step: counts from 0.
+    """
+    rise = (step + 1) / max(1, warmup)
+    fall = (steps - step) / max(1, decay)
+    return max(0.0, min(1.0, rise, fall))
+
+
+def decays(name: str) -> bool:
+    """Whether weight decay applies: to matrices, not to biases and LayerNorms."""
+    return name.endswith(".weight") and "LayerNorm" not in name
+
+
+def is_head(name: str) -> bool:
+    """Whether a parameter belongs to a head that starts from random numbers."""
+    return name.startswith(("cls.", "classifier", "qa_outputs"))
+
+
+def adamw(
+    weights: Mapping[str, Tensor], lr: float, head_lr: float, weight_decay: float = 0.01,
+    betas: tuple[float, float] = (0.9, 0.98),
+) -> torch.optim.AdamW:
+    """AdamW over the weights that require grad, in name order.
+
+    Args:
+        lr: peak learning rate of the encoder.
+        head_lr: peak learning rate of the heads.
+    """
+    groups: dict[tuple[bool, bool], list[Tensor]] = {}
+    for name in sorted(weights):
+        if weights[name].requires_grad:
+            groups.setdefault((is_head(name), decays(name)), []).append(weights[name])
+    return torch.optim.AdamW(
+        [
+            {"params": params, "lr": head_lr if head else lr, "peak_lr": head_lr if head else lr,
+             "weight_decay": weight_decay if decay else 0.0}
+            for (head, decay), params in sorted(groups.items())
+        ],
+        betas=betas, fused=True,
+    )
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
+    """Give every group its peak rate times `factor`."""
+    for group in optimizer.param_groups:
+        group["lr"] = group["peak_lr"] * factor
+
+
+def clip_gradients(weights: Mapping[str, Tensor], limit: float) -> float:
+    """Scale all gradients so that their joint norm is at most `limit`; the norm before."""
+    norm = float(torch.nn.utils.clip_grad_norm_([w for w in weights.values() if w.grad is not None], limit))
+    if not math.isfinite(norm):
+        raise ValueError(f"the gradient norm is {norm}: training has diverged; lower the learning rate")
+    return norm

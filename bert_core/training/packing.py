@@ -1,0 +1,271 @@
+"""Whole-sentence packing into the pairs that BERT is pre-trained on.
+
+Devlin et al. 2018, section 3.1 and appendix A.2: [CLS] A [SEP] B [SEP], B the
+real next sentences half of the time. Half of the false ones come from the same
+document, so that the task is order and not topic. Everything is drawn from one
+seed, so the twins read the identical pairs in the same order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from bert_core.training.corpus import sentences
+
+IS_NEXT, NOT_NEXT, NO_PAIR = 0, 1, -1
+
+Sentence = list[int]
+
+
+class Special(NamedTuple):
+    """Ids of the special tokens."""
+
+    pad: int
+    unk: int
+    cls: int
+    sep: int
+    mask: int
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> Special:
+        ids = [tokenizer.token_to_id(t) for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]
+        if None in ids:
+            raise ValueError("the tokenizer lacks one of [PAD] [UNK] [CLS] [SEP] [MASK]")
+        return cls(*ids)
+
+
+class Lengths(NamedTuple):
+    """How long the packed sequences are, specials included.
+
+    Attributes:
+        usual: length of most sequences.
+        longest: length of `long_share` of them, so that long inputs work.
+        short_share: share with a length drawn evenly from 12 to `usual`.
+    """
+
+    usual: int = 128
+    longest: int = 512
+    long_share: float = 0.02
+    short_share: float = 0.15
+
+    def draw(self, rng: np.random.Generator) -> int:
+        chance = rng.random()
+        if chance < self.long_share:
+            return self.longest
+        if chance < self.long_share + self.short_share:
+            return int(rng.integers(12, self.usual + 1))
+        return self.usual
+
+
+class Example(NamedTuple):
+    """One packed sequence.
+
+    Attributes:
+        ids: (T,) with [CLS] and [SEP], not padded.
+        first: length of the first segment, [CLS] and its [SEP] included.
+        label: IS_NEXT, NOT_NEXT, or NO_PAIR where there is one segment only.
+        index: its number in the packed corpus; seeds its corruption.
+    """
+
+    ids: np.ndarray
+    first: int
+    label: int
+    index: int
+
+
+@dataclass(frozen=True)
+class Packed:
+    """All sequences of a run, in the order in which they are read.
+
+    Attributes:
+        ids: every sequence behind the other, uint16 or int32.
+        offsets: (n + 1,) where each one starts.
+        first, label: (n,) as in Example.
+    """
+
+    ids: np.ndarray
+    offsets: np.ndarray
+    first: np.ndarray
+    label: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def __getitem__(self, index: int) -> Example:
+        ids = self.ids[self.offsets[index] : self.offsets[index + 1]].astype(np.int64)
+        return Example(ids, int(self.first[index]), int(self.label[index]), index)
+
+    @property
+    def tokens(self) -> int:
+        """Pieces in all, specials included."""
+        return int(self.offsets[-1])
+
+    def save(self, path: Path) -> None:
+        """Write to `path` at once or not at all."""
+        part = path.with_name(path.name + ".part.npz")
+        np.savez(part, ids=self.ids, offsets=self.offsets, first=self.first, label=self.label)
+        os.replace(part, path)
+
+    @classmethod
+    def load(cls, path: Path) -> Packed:
+        with np.load(path, allow_pickle=False) as data:
+            return cls(data["ids"], data["offsets"], data["first"], data["label"])
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[Sentence, int, int]], vocab_size: int) -> Packed:
+        """Join (ids, first, label) rows."""
+        dtype = np.uint16 if vocab_size <= 2**16 else np.int32
+        lengths = np.array([len(row[0]) for row in rows], dtype=np.int64)
+        ids = np.concatenate([np.asarray(row[0], dtype=dtype) for row in rows])
+        first, label = (np.array([row[k] for row in rows], dtype=np.int32) for k in (1, 2))
+        return cls(ids, np.concatenate([[0], np.cumsum(lengths)]), first, label)
+
+
+def pack(
+    texts: Mapping[str, Sequence[str]], mix: Mapping[str, float], tokenizer: Tokenizer, tokens: int,
+    lengths: Lengths = Lengths(), excerpt: int = 1200, seed: int = 0,
+) -> Packed:
+    """Pack a weighted mix of sources into shuffled pairs.
+
+    Args:
+        texts: source name -> documents.
+        mix: source name -> share of the pieces; a small source is read as
+            often as its share asks for.
+        tokens: pieces wanted in all, specials included; reached within one
+            sequence a source.
+        excerpt: most pieces taken from one document at a time.
+    """
+    special = Special.of(tokenizer)
+    rows: list[tuple[Sentence, int, int]] = []
+    for number, (name, share) in enumerate(sorted(mix.items())):
+        rng = np.random.default_rng((seed, number))
+        excerpts = _excerpts(texts[name], tokenizer, excerpt, rng)
+        rows += _take(_pairs(excerpts, lengths, special, rng), share * tokens)
+    order = np.random.default_rng((seed, len(mix))).permutation(len(rows))
+    return Packed.of([rows[i] for i in order], tokenizer.get_vocab_size())
+
+
+def _take(rows: Iterator[tuple[Sentence, int, int]], wanted: float) -> list[tuple[Sentence, int, int]]:
+    taken, total = [], 0
+    for row in rows:
+        taken.append(row)
+        total += len(row[0])
+        if total >= wanted:
+            break
+    return taken
+
+
+def _excerpts(
+    docs: Sequence[str], tokenizer: Tokenizer, limit: int, rng: np.random.Generator, batch: int = 256
+) -> Iterator[list[Sentence]]:
+    """Stretches of whole sentences, pass after pass over the documents in a new order."""
+    while True:
+        order = rng.permutation(len(docs))
+        for start in range(0, len(order), batch):
+            chosen = [_stretch(sentences(docs[i]), limit, rng) for i in order[start : start + batch]]
+            flat = tokenizer.encode_batch([s for doc in chosen for s in doc], add_special_tokens=False)
+            pieces = iter(flat)
+            for doc in chosen:
+                encoded = [next(pieces).ids for _ in doc]
+                yield [ids for ids in encoded if ids]
+
+
+def _stretch(doc: list[str], limit: int, rng: np.random.Generator) -> list[str]:
+    """A run of sentences from a random start, about `limit` pieces long (5 letters a piece)."""
+    letters = np.cumsum([len(s) for s in doc])
+    room = max(1, int(np.searchsorted(letters, max(0, letters[-1] - 5 * limit))) + 1) if doc else 1
+    start = int(rng.integers(room))
+    taken, total = [], 0
+    for sentence in doc[start:]:
+        taken.append(sentence)
+        total += len(sentence)
+        if total >= 5 * limit:
+            break
+    return taken
+
+
+def _pairs(
+    excerpts: Iterator[list[Sentence]], lengths: Lengths, special: Special, rng: np.random.Generator
+) -> Iterator[tuple[Sentence, int, int]]:
+    """Rows (ids, first, label) from one excerpt after the other."""
+    others: deque[list[Sentence]] = deque(maxlen=64)
+    for doc in excerpts:
+        if not doc:
+            continue
+        at = 0
+        while at < len(doc):
+            room = lengths.draw(rng) - 3
+            row, at = _one(doc, at, room, others, special, rng)
+            yield row
+        others.append(doc)
+
+
+def _one(
+    doc: list[Sentence], at: int, room: int, others: Sequence[list[Sentence]], special: Special,
+    rng: np.random.Generator,
+) -> tuple[tuple[Sentence, int, int], int]:
+    """One row from `doc[at:]`, and where the next one starts."""
+    end = at + _fitting(doc, at, room)
+    if end - at < 2 or room < 6:
+        return _row(doc[at : at + 1], None, room, special, NO_PAIR), at + 1
+    middle = at + int(rng.integers(1, end - at))
+    if rng.random() < 0.5:
+        return _row(doc[at:middle], doc[middle:end], room, special, IS_NEXT), end
+    false = _false_next(doc, at, middle, others, rng)
+    if false is None:
+        return _row(doc[at:middle], None, room, special, NO_PAIR), middle
+    source, start = false
+    left = room - sum(map(len, doc[at:middle]))
+    stop = start + max(1, _fitting(source, start, left))
+    if source is doc and start < at:
+        stop = min(stop, at)
+    return _row(doc[at:middle], source[start:stop], room, special, NOT_NEXT), middle
+
+
+def _fitting(doc: list[Sentence], at: int, room: int) -> int:
+    """How many whole sentences from `at` on fit into `room` pieces."""
+    total = 0
+    for count, sentence in enumerate(doc[at:]):
+        total += len(sentence)
+        if total > room:
+            return count
+    return len(doc) - at
+
+
+def _false_next(
+    doc: list[Sentence], at: int, middle: int, others: Sequence[list[Sentence]], rng: np.random.Generator
+) -> tuple[list[Sentence], int] | None:
+    """Where a false second segment starts: half of the time in the same document."""
+    here = [i for i in range(len(doc)) if i < at or i > middle]
+    if here and (rng.random() < 0.5 or not others):
+        return doc, here[int(rng.integers(len(here)))]
+    if not others:
+        return None
+    other = others[int(rng.integers(len(others)))]
+    return other, int(rng.integers(len(other)))
+
+
+def _row(
+    first: list[Sentence], second: list[Sentence] | None, room: int, special: Special, label: int
+) -> tuple[Sentence, int, int]:
+    """[CLS] A [SEP] B [SEP]; only a sentence longer than the room is cut."""
+    a = [i for sentence in first for i in sentence][:room]
+    ids = [special.cls, *a, special.sep]
+    if second is None:
+        return ids, len(ids), label
+    b = [i for sentence in second for i in sentence][: max(1, room - len(a))]
+    return [*ids, *b, special.sep], len(ids), label
+
+
+def unigram_log_frequency(packed: Packed, vocab_size: int) -> np.ndarray:
+    """(V,) log relative frequency of each piece, in nats, one added to every count."""
+    counts = np.bincount(packed.ids, minlength=vocab_size)[:vocab_size] + 1.0
+    return np.log(counts / counts.sum())

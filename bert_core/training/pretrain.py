@@ -1,0 +1,263 @@
+"""The pre-training loop: packed pairs in, checkpoints, curve and a model folder out.
+
+A run lives in one folder: `run.json` (its settings), `packed.npz` (what it
+reads), `state.safetensors` (where it is), `curve.jsonl` (how it went). Killed
+at any moment and started again, it goes on as if it had never stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from bert_core.config import BertConfig
+from bert_core.model import Model
+from bert_core.training.objectives import Losses, Objective, Sample, losses
+from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor, set_learning_rate
+from bert_core.training.packing import Packed
+
+STATE = "state.safetensors"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Numbers of a run that are not data.
+
+    Attributes:
+        step_tokens: pieces a step, over all processes; a step takes whole
+            sequences until it has them.
+        micro_tokens: most padded pieces in one forward pass.
+        lr, head_lr: peak learning rates of encoder and heads.
+        tokens: pieces to read in all; None reads all that is packed. May be
+            changed from one sitting to the next until the fall has begun.
+        warmup, decay: shares of the steps with a rising and a falling
+            learning rate.
+        clip: largest gradient norm.
+        precision: 'fp32' or 'bf16' (autocast, float32 weights).
+        save_seconds: time between two checkpoints.
+    """
+
+    step_tokens: int = 1024
+    micro_tokens: int = 1024
+    lr: float = 5e-4
+    head_lr: float = 2e-3
+    tokens: int | None = None
+    warmup: float = 0.03
+    decay: float = 0.4
+    weight_decay: float = 0.01
+    clip: float = 1.0
+    precision: str = "fp32"
+    save_seconds: float = 300.0
+
+
+def pick_precision(asked: str, device: str) -> str:
+    """'auto' is bf16 where the hardware has instructions for it: elsewhere it is slower than fp32."""
+    if asked != "auto":
+        return asked
+    if device.startswith("cuda"):
+        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
+    flags = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+    return "bf16" if flags else "fp32"
+
+
+def steps_of(packed: Packed, step_tokens: int, tokens: int | None = None) -> list[range]:
+    """Consecutive sequences grouped into steps of at least `step_tokens` pieces, `tokens` in all."""
+    steps, start = [], 0
+    for index in range(len(packed)):
+        if tokens is not None and packed.offsets[start] >= tokens:
+            return steps
+        if packed.offsets[index + 1] - packed.offsets[start] >= step_tokens:
+            steps.append(range(start, index + 1))
+            start = index + 1
+    if start < len(packed):
+        steps.append(range(start, len(packed)))
+    return steps
+
+
+def micro_batches(samples: Sequence[Sample], micro_tokens: int) -> Iterator[list[Sample]]:
+    """Sequences of like length together, at most `micro_tokens` padded pieces each."""
+    batch: list[Sample] = []
+    for sample in sorted(samples, key=lambda s: -len(s.input_ids)):
+        if batch and (len(batch) + 1) * len(batch[0].input_ids) > micro_tokens:
+            yield batch
+            batch = []
+        batch.append(sample)
+    if batch:
+        yield batch
+
+
+class Trainer:
+    """One run: weights, optimiser, and the step it is at.
+
+    Attributes:
+        weights: name -> float32 tensor that learns.
+        step: steps done.
+        seconds: time spent training, over all sittings.
+    """
+
+    def __init__(
+        self, config: BertConfig, weights: dict[str, Tensor], packed: Packed, objective: Objective,
+        recipe: Recipe, device: str = "cpu",
+    ) -> None:
+        self.config, self.packed, self.objective, self.recipe = config, packed, objective, recipe
+        self.device = device
+        self.weights = {n: w.to(device).requires_grad_() for n, w in sorted(weights.items())}
+        self.model = Model(config, self.weights)
+        self.optimizer = adamw(self.weights, recipe.lr, recipe.head_lr, recipe.weight_decay)
+        self.plan = steps_of(packed, recipe.step_tokens, recipe.tokens)
+        self.step = 0
+        self.seconds = 0.0
+        self.rank = dist.get_rank() if dist.is_initialized() else 0
+        self.processes = dist.get_world_size() if dist.is_initialized() else 1
+
+    @property
+    def steps(self) -> int:
+        return len(self.plan)
+
+    def train_step(self) -> dict[str, float]:
+        """One optimiser step; returns what the curve records of it."""
+        began = time.perf_counter()
+        warmup, decay = (int(share * self.steps) for share in (self.recipe.warmup, self.recipe.decay))
+        factor = learning_rate_factor(self.step, self.steps, warmup, decay)
+        set_learning_rate(self.optimizer, factor)
+        numbers = self.plan[self.step]
+        samples = [self.objective.sample(self.packed[i]) for i in numbers]
+        counts = self._accumulate(samples)
+        norm = clip_gradients(self.weights, self.recipe.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        self.step += 1
+        self.seconds += time.perf_counter() - began
+        read = int(self.packed.offsets[numbers[-1] + 1])
+        return {"step": self.step, "tokens": read, **_averages(counts), "lr": factor * self.recipe.lr,
+                "grad_norm": norm, "seconds": round(self.seconds, 2)}
+
+    def _accumulate(self, samples: list[Sample]) -> list[float]:
+        """Gradients of this step's loss, the same for any number of processes."""
+        chosen = max(1, sum(len(s.targets) for s in samples))
+        pairs = max(1, sum(s.label >= 0 for s in samples))
+        totals = [0.0] * 6
+        for micro in micro_batches(samples[self.rank :: self.processes], self.recipe.micro_tokens):
+            done = self._forward(micro)
+            (done.token / chosen + done.nsp / pairs).backward()
+            totals = [a + (b.item() if isinstance(b, Tensor) else b) for a, b in zip(totals, done, strict=True)]
+        if self.processes > 1:
+            totals = self._share(totals)
+        return totals
+
+    def _forward(self, micro: list[Sample]) -> Losses:
+        batch = self.objective.collate(micro, self.device)
+        kind = self.device.split(":")[0]
+        with torch.autocast(kind, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
+            return losses(self.model, batch)
+
+    def _share(self, totals: list[float]) -> list[float]:
+        """Add gradients and counts up over the processes."""
+        for weight in self.weights.values():
+            if weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
+            dist.all_reduce(weight.grad)
+        counts = torch.tensor(totals, dtype=torch.float64)
+        dist.all_reduce(counts)
+        return counts.tolist()
+
+    # --- checkpoints ---------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """Write weights, both moments and the step to `folder`, whole or not at all."""
+        tensors = {f"weight/{n}": w.detach() for n, w in self.weights.items()}
+        for name, weight in self.weights.items():
+            for key, value in self.optimizer.state.get(weight, {}).items():
+                tensors[f"{key}/{name}"] = value
+        part = folder / f"{STATE}.part"
+        save_file({n: t.contiguous() for n, t in tensors.items()}, part,
+                  metadata={"step": str(self.step), "seconds": repr(self.seconds)})
+        os.replace(part, folder / STATE)
+
+    def restore(self, folder: Path) -> bool:
+        """Go back to the last checkpoint of `folder`; False where there is none."""
+        if not (folder / STATE).is_file():
+            return False
+        with safe_open(folder / STATE, "pt", device=self.device) as file, torch.no_grad():
+            meta = file.metadata()
+            self.step, self.seconds = int(meta["step"]), float(meta["seconds"])
+            for key in file.keys():
+                kind, _, name = key.partition("/")
+                if kind == "weight":
+                    self.weights[name].copy_(file.get_tensor(key))
+                else:
+                    self.optimizer.state[self.weights[name]][kind] = file.get_tensor(key)
+        return True
+
+
+def _averages(counts: Sequence[float]) -> dict[str, float]:
+    token, tokens, hits, nsp, pairs, pair_hits = counts
+    out = {"loss": token / max(1, tokens), "accuracy": hits / max(1, tokens), "predictions": int(tokens)}
+    if pairs:
+        out |= {"nsp_loss": nsp / pairs, "nsp_accuracy": pair_hits / pairs}
+    return out
+
+
+def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool:
+    """Train until the plan is done; True if it is.
+
+    Args:
+        stop_after: seconds after which to save and return.
+    """
+    resumed = trainer.restore(folder)
+    _cut_curve(folder / "curve.jsonl", trainer.step if resumed else 0)
+    began = saved = time.monotonic()
+    smooth: dict[str, float] = {}
+    with (folder / "curve.jsonl").open("a", encoding="utf-8") as curve:
+        while trainer.step < trainer.steps:
+            row = trainer.train_step()
+            now = time.monotonic()
+            if trainer.rank == 0:
+                curve.write(json.dumps(row) + "\n")
+                curve.flush()
+                _progress(trainer, row, smooth)
+                if now - saved > trainer.recipe.save_seconds:
+                    trainer.save(folder)
+                    saved = time.monotonic()
+            if stop_after is not None and now - began > stop_after:
+                break
+    if trainer.rank == 0:
+        trainer.save(folder)
+    return trainer.step == trainer.steps
+
+
+def _cut_curve(path: Path, step: int) -> None:
+    """Drop the rows after the checkpoint: they are trained again."""
+    if path.is_file():
+        rows = path.read_text(encoding="utf-8").splitlines()
+        kept = [r for r in rows if r.endswith("}") and json.loads(r)["step"] <= step]
+        path.write_text("".join(f"{r}\n" for r in kept), encoding="utf-8")
+
+
+def _progress(trainer: Trainer, row: dict[str, Any], smooth: dict[str, float]) -> None:
+    """One line on standard error: rewritten in place on a terminal, every 20 steps in a log."""
+    smooth["loss"] = 0.95 * smooth.get("loss", row["loss"]) + 0.05 * row["loss"]
+    smooth["accuracy"] = 0.95 * smooth.get("accuracy", row["accuracy"]) + 0.05 * row["accuracy"]
+    terminal = sys.stderr.isatty()
+    if not terminal and row["step"] % 20 and row["step"] != trainer.steps:
+        return
+    rate = row["tokens"] / max(1e-9, row["seconds"])
+    left = (int(trainer.packed.offsets[trainer.plan[-1].stop]) - row["tokens"]) / max(1e-9, rate)
+    share = row["step"] / trainer.steps
+    bar = "#" * int(20 * share) + "-" * (20 - int(20 * share))
+    text = (f"[{bar}] {row['step']}/{trainer.steps} {rate:,.0f} tokens/s loss {smooth['loss']:.3f} "
+            f"accuracy {smooth['accuracy']:.3f} left {int(left // 60)}:{int(left % 60):02d}")
+    sys.stderr.write(f"\r{text}" if terminal else f"{text}\n")
+    sys.stderr.flush()
