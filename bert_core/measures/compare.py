@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bert_core.serving import Engine
-from bert_core.tokenizer import Encoding
+from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Trace, TraceRequest
 
 Array = np.ndarray
@@ -356,4 +356,12 @@ def top(reading: Reading, engine: Engine, count: int = 5) -> tuple[Prediction, .
     """The reader's best `count` pieces with their probabilities."""
     tokenizer = engine.loaded(reading.models[0]).tokenizer
     best = np.argsort(-reading.log_probs, kind="stable")[:count]
-    return tuple(Prediction(tokenizer.token_of(i), int(i), float(np.exp(reading.log_probs[i]))) for i in best)
+    return tuple(Prediction(name_of(tokenizer, i), int(i), float(np.exp(reading.log_probs[i]))) for i in best)
+
+
+def name_of(tokenizer: Tokenizer, index: int) -> str:
+    """The piece with this id, or the id itself where the vocabulary has a hole."""
+    try:
+        return tokenizer.token_of(index)
+    except ValueError:
+        return f"(id {int(index)})"

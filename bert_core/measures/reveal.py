@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bert_core.measures.compare import MAX_PIECES, Question, log_softmax, mlm_row, positions_of, true_ids
+from bert_core.measures.compare import MAX_PIECES, Question, log_softmax, mlm_row, name_of, positions_of, true_ids
 from bert_core.serving import Engine
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
@@ -135,7 +135,7 @@ def _curve(side: str, steps: list[frozenset[int]], answers: dict, encoding: Enco
     for count, seen in enumerate(steps):
         probability, best = answers[seen]
         new = tokenizer.decode([encoding.input_ids[n] for n in sorted(seen - before)])
-        points.append(Step(count, new, probability, tokenizer.token_of(best), best == truth[0]))
+        points.append(Step(count, new, probability, name_of(tokenizer, best), best == truth[0]))
         before = seen
     return Curve(side, tuple(points))
 

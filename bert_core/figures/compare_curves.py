@@ -1,0 +1,118 @@
+"""Compare page: curves over revealed context, surprise over tokens, accuracies, moved keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bert_core.figures import theme
+from bert_core.figures.compare import COLOURS, DASHES, MARKERS, NAMES, escape, labels
+from bert_core.measures.compare_pairs import Tally
+from bert_core.measures.reveal import Curve
+from bert_core.measures.surprise import Surprise
+
+Array = np.ndarray
+
+_SIDE_LOOKS = {
+    "left": ("left side only", theme.ONE_WAY, "solid", "triangle-left"),
+    "right": ("right side only", theme.ONE_WAY, "dash", "triangle-right"),
+    "both": ("both sides", theme.BOTH_WAYS, "solid", "circle"),
+}
+
+
+def reveal_figure(curves: Sequence[Curve]) -> go.Figure:
+    """Probability of the true word against words revealed; rings where the answer flips."""
+    figure = go.Figure()
+    for curve in curves:
+        name, colour, dash, marker = _SIDE_LOOKS[curve.side]
+        figure.add_scatter(
+            x=[step.words for step in curve.steps], y=[step.probability for step in curve.steps], name=name,
+            mode="lines+markers", line={"color": colour, "dash": dash, "width": 3},
+            marker={"symbol": marker, "size": 9, "color": colour},
+            customdata=[[escape(step.revealed) or "nothing", escape(step.answer)] for step in curve.steps],
+            hovertemplate="%{x} revealed, last: %{customdata[0]}<br>p(true word) %{y:.3f}<br>"
+                          f"best guess: %{{customdata[1]}}<extra>{name}</extra>",
+        )
+    flips = [(curve, n) for curve in curves for n in curve.flips]
+    if flips:
+        figure.add_scatter(
+            x=[curve.steps[n].words for curve, n in flips], y=[curve.steps[n].probability for curve, n in flips],
+            mode="markers+text", name="the answer flips", hoverinfo="skip",
+            text=[f"→ {escape(curve.steps[n].answer)}" for curve, n in flips], textposition="top center",
+            marker={"symbol": "circle-open", "size": 22, "color": theme.MASK, "line": {"width": 3}},
+        )
+    theme.style(figure, "words of context revealed, nearest first", "probability of the true word", 460)
+    figure.update_yaxes(range=[-0.03, 1.08], tickformat=".0%")
+    figure.update_xaxes(dtick=1, rangemode="tozero")
+    return figure
+
+
+def surprise_figure(found: Sequence[Surprise]) -> go.Figure:
+    """Nats of surprise for each token, a line a reader; readers with other tokens are left out."""
+    figure = go.Figure()
+    tokens = found[0].tokens
+    names = labels(tokens)
+    for one in found:
+        if one.tokens != tokens:
+            continue
+        colour = COLOURS[one.reader]
+        figure.add_scatter(
+            x=names, y=one.nats, name=NAMES[one.reader], mode="lines+markers", connectgaps=False,
+            line={"color": colour, "dash": DASHES[one.reader], "width": 2.5},
+            marker={"symbol": MARKERS[one.reader], "size": 9, "color": colour},
+            hovertemplate=f"%{{x}}<br>%{{y:.2f}} nats<extra>{NAMES[one.reader]}</extra>",
+        )
+    theme.style(figure, "token", "surprise −ln p (nats)", 460)
+    figure.update_yaxes(rangemode="tozero")
+    figure.update_xaxes(type="category", tickangle=-45)
+    return figure
+
+
+def pairs_figure(parts: Mapping[str, Mapping[str, Tally]], looks: Mapping[str, str]) -> go.Figure:
+    """Share of minimal pairs judged right, with Wilson's 95 % intervals.
+
+    Args:
+        parts: model -> phenomenon -> Tally.
+        looks: model -> the reader whose colour it has.
+    """
+    figure = go.Figure()
+    kinds = list(dict.fromkeys(kind for tallies in parts.values() for kind in tallies))
+    for model, tallies in parts.items():
+        reader = looks[model]
+        some = [tallies[kind] for kind in kinds if kind in tallies]
+        rates = np.array([tally.accuracy for tally in some])
+        ends = np.array([tally.interval for tally in some]).reshape(-1, 2)
+        figure.add_scatter(
+            x=rates, y=[kind for kind in kinds if kind in tallies], mode="markers", name=model,
+            marker={"symbol": MARKERS[reader], "size": 12, "color": COLOURS[reader]},
+            error_x={"type": "data", "array": ends[:, 1] - rates, "arrayminus": rates - ends[:, 0],
+                     "color": COLOURS[reader], "thickness": 1.5},
+            customdata=[[tally.right, tally.count] for tally in some],
+            hovertemplate="%{y}<br>%{x:.0%}: %{customdata[0]} of %{customdata[1]}" f"<extra>{model}</extra>",
+        )
+    figure.add_vline(x=0.5, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
+    theme.style(figure, "pairs judged right (dotted: guessing)", "", 160 + 34 * len(kinds))
+    figure.update_xaxes(range=[0, 1.04], tickformat=".0%")
+    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_layout(scattermode="group", scattergap=0.5)
+    return figure
+
+
+def prefix_figure(moved: Mapping[str, Array], looks: Mapping[str, str]) -> go.Figure:
+    """How far the prefix's keys move in each layer when one more word follows.
+
+    Args:
+        moved: model -> (L,) largest absolute change.
+        looks: model -> the reader whose colour it has.
+    """
+    figure = go.Figure()
+    for model, change in moved.items():
+        figure.add_bar(
+            x=[str(n + 1) for n in range(len(change))], y=change, name=model, marker_color=COLOURS[looks[model]],
+            hovertemplate=f"layer %{{x}}<br>largest change %{{y:.2g}}<extra>{model}</extra>",
+        )
+    theme.style(figure, "layer", "largest change of a prefix key", 300)
+    figure.update_xaxes(type="category")
+    return figure

@@ -1,0 +1,160 @@
+"""Writing left to right: what a GPT is for, and what it costs a BERT.
+
+Both writers put the likeliest piece at the next place, again and again. The
+causal model reads only what is written. BERT gets a [MASK] for every place
+still to be filled, the only way it knows to be asked; it was trained with at
+most a few, and each new word changes what it computes for all others, so
+nothing can be kept from one step to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bert_core.config import BertConfig
+from bert_core.load import Loaded
+from bert_core.measures.compare import log_softmax, mlm_row, row_for
+from bert_core.serving import Engine
+from bert_core.tokenizer import MASK, Encoding
+from bert_core.trace import Trace, TraceRequest
+
+Array = np.ndarray
+
+#: Pieces that a live try writes at most.
+MAX_WRITTEN = 24
+
+
+@dataclass(frozen=True)
+class Written:
+    """One piece a writer put down.
+
+    Attributes:
+        token, id: the piece.
+        probability: that the writer gave it.
+    """
+
+    token: str
+    id: int
+    probability: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What writing n pieces after a start of s pieces takes, counted.
+
+    Attributes:
+        passes: forward passes.
+        tokens: token positions put through the encoder, all passes together.
+        pairs: query-key scores computed in one head of one layer.
+        multiplications: multiply-adds in all layers (vocabulary projection left out).
+    """
+
+    passes: int
+    tokens: int
+    pairs: int
+    multiplications: int
+
+
+def write(engine: Engine, model: str, prompt: str, count: int) -> Iterator[Written]:
+    """The model's likeliest continuation of the prompt, a piece at a time.
+
+    Args:
+        model: a causal or a masked one; it decides how it is asked.
+        prompt: the start; BERT's gaps are put behind it.
+        count: pieces to write, at most MAX_WRITTEN and what the model's limit leaves.
+
+    Raises:
+        ValueError: nothing fits behind the prompt.
+    """
+    loaded = engine.loaded(model)
+    text = f"{prompt} " + " ".join([MASK] * min(count, MAX_WRITTEN))
+    encoding = loaded.tokenizer.encode(text)
+    gaps = trailing_gaps(encoding, min(count, MAX_WRITTEN))
+    if not gaps:
+        raise ValueError("the start fills this model's limit; use a shorter one")
+    barred = forbidden(loaded)
+    done: list[tuple[int, int]] = []
+    for place in gaps:
+        part = "lm_logits" if "lm" in loaded.model.heads else "mlm_logits"
+        run = engine.run(TraceRequest(text, model=model, replaced=tuple(done), parts=(part, "mlm_positions")))
+        log_probs = log_softmax(next_logits(run, place))
+        best = int(np.argmax(np.where(barred, -np.inf, log_probs)))
+        done.append((place, best))
+        yield Written(loaded.tokenizer.token_of(best), best, float(np.exp(log_probs[best])))
+
+
+def trailing_gaps(encoding: Encoding, count: int) -> tuple[int, ...]:
+    """Positions of the last `count` [MASK]s that stand at the end and were not cut off."""
+    if encoding.truncated:
+        count = max(0, count - encoding.dropped)
+    return encoding.mask_positions[len(encoding.mask_positions) - count:] if count else ()
+
+
+def forbidden(loaded: Loaded) -> Array:
+    """(V,) bool: what no writer may put down: special tokens, [UNK], ids that name no piece."""
+    tokenizer = loaded.tokenizer
+    barred = np.ones(loaded.config.vocab_size, dtype=bool)
+    named = np.fromiter(tokenizer.backend.get_vocab().values(), dtype=np.int64)
+    barred[named[named < len(barred)]] = False
+    barred[[tokenizer.id_of(token) for token in tokenizer.specials.values()]] = True
+    return barred
+
+
+def next_logits(run: Trace, place: int) -> Array:
+    """(V,) logits of the piece at `place`."""
+    if run.has("lm_logits"):
+        return run.lm_logits[row_for(run.config.reading_order, len(run), place)]
+    return mlm_row(run, place)
+
+
+# --- what is computed again --------------------------------------------------
+
+
+def layer_multiplications(config: BertConfig, tokens: int, pairs: int) -> int:
+    """Multiply-adds of all layers for `tokens` positions with `pairs` query-key scores.
+
+    Per token and layer 4 D^2 (query, key, value, output) + 2 D I (feed-forward);
+    per score 2 D (the scores and the weighted values, over all heads).
+    """
+    d, i = config.hidden_size, config.intermediate_size
+    return config.num_hidden_layers * (tokens * (4 * d * d + 2 * d * i) + 2 * d * pairs)
+
+
+def cost_with_cache(config: BertConfig, start: int, count: int) -> Cost:
+    """A causal model that keeps the keys and values of what it has read.
+
+    Args:
+        start: tokens read before the first piece is written, [CLS] counted.
+        count: pieces written; the last one is not read again.
+    """
+    tokens = start + count - 1
+    pairs = sum(n + 1 for n in range(tokens))
+    return Cost(count, tokens, pairs, layer_multiplications(config, tokens, pairs))
+
+
+def cost_without(config: BertConfig, start: int, count: int) -> Cost:
+    """Reading everything anew for each piece: BERT, with start + count gaps + [SEP] in sight."""
+    length = start + count + 1
+    return Cost(count, count * length, count * length**2,
+                layer_multiplications(config, count * length, count * length**2))
+
+
+def prefix_change(engine: Engine, model: str, text: str, shorter: str) -> Array:
+    """How far each layer's keys of the prefix move when more text follows, (L,) float64.
+
+    Args:
+        text, shorter: the second is the first with its end cut off.
+
+    Returns:
+        The largest absolute difference of any key number over the tokens that
+        both share ([SEP] left out). 0 means that a cache may be kept.
+    """
+    whole, part = engine.run_many([TraceRequest(t, model=model, parts=("key",)) for t in (text, shorter)])
+    shared = min(len(whole), len(part)) - 1
+    same = [bool(a == b) for a, b in zip(whole.input_ids[:shared], part.input_ids[:shared], strict=True)]
+    shared = same.index(False) if False in same else shared
+    moved = np.abs(whole.key[:, :, :shared].astype(np.float64) - part.key[:, :, :shared])
+    return moved.max(axis=(1, 2, 3))

@@ -1,0 +1,114 @@
+"""The shipped minimal pairs, how they are judged, and what writing costs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bert_core import TraceRequest
+from bert_core.config import BertConfig
+from bert_core.measures import compare, compare_pairs, compare_writing
+from bert_core.measures.compare_pairs import Pair, Tally
+
+
+def test_the_set_is_balanced_and_pairs_differ_in_one_place():
+    pairs = compare_pairs.read_pairs()
+    counts = Counter(pair.phenomenon for pair in pairs)
+    assert len(counts) >= 12
+    assert set(counts.values()) == {25}
+    assert list(compare_pairs.phenomena()) == list(counts)
+    for pair in pairs:
+        good, bad = pair.good.split(), pair.bad.split()
+        assert len(good) == len(bad), pair
+        assert sum(a != b for a, b in zip(good, bad, strict=True)) == 1, pair
+        assert pair.good[-1] in ".?", pair
+
+
+def test_no_sentence_comes_twice():
+    texts = [text for pair in compare_pairs.read_pairs() for text in (pair.good, pair.bad)]
+    assert len(set(texts)) == len(texts)
+
+
+def test_wilson_interval_by_hand():
+    low, high = compare_pairs.wilson(8, 10)
+    assert (round(low, 4), round(high, 4)) == (0.4902, 0.9433)
+    assert compare_pairs.wilson(0, 0) == (0.0, 1.0)
+    assert compare_pairs.wilson(10, 10)[1] == pytest.approx(1.0)
+    assert Tally(8, 10).accuracy == 0.8
+    assert math.isnan(Tally(0, 0).accuracy)
+
+
+def test_sample_takes_turns():
+    some = compare_pairs.sample(compare_pairs.read_pairs(), 2)
+    kinds = len(compare_pairs.phenomena())
+    assert len(some) == 2 * kinds
+    assert len({pair.phenomenon for pair in some[:kinds]}) == kinds
+
+
+def test_likelihoods_are_the_sums_of_log_probabilities(engine, readers):
+    text = "the dog barked"
+    causal, masked = (compare_pairs.log_likelihoods(engine, name, [text])[0] for name in (readers.left, readers.masked))
+    run = engine.run(TraceRequest(text, model=readers.left))
+    rows = compare.log_softmax(run.lm_logits)
+    assert causal == pytest.approx(sum(rows[t - 1, run.input_ids[t]] for t in (1, 2, 3)), abs=1e-5)
+    total = 0.0
+    for t in (1, 2, 3):
+        one = engine.run(TraceRequest(text, model=readers.masked, masked=(t,)))
+        total += compare.log_softmax(one.mlm_logits[0])[run.input_ids[t]]
+    assert masked == pytest.approx(total, abs=1e-5)
+
+
+def test_judging_compares_good_with_bad(engine, readers):
+    pairs = [Pair("x", "the dog barked", "the dog night"), Pair("y", "a cat slept", "a cat is"),
+             Pair("x", "we walked home", "we walked of")]
+    done, right = [], []
+    for count, verdicts in compare_pairs.judge(engine, [readers.left], pairs, at_once=2):
+        done.append(count)
+        right += verdicts[readers.left]
+    scores = compare_pairs.log_likelihoods(engine, readers.left, [t for p in pairs for t in (p.good, p.bad)])
+    assert done == [2, 3]
+    assert right == [scores[n] > scores[n + 1] for n in (0, 2, 4)]
+    parts = compare_pairs.tallies(pairs, right)
+    assert parts["x"] == Tally(right[0] + right[2], 2)
+    assert compare_pairs.overall(parts).count == 3
+
+
+def test_writing_is_greedy_and_takes_no_specials(engine, readers):
+    for model in (readers.left, readers.masked):
+        written = list(compare_writing.write(engine, model, "the dog", 3))
+        assert len(written) == 3
+        assert not {w.token for w in written} & {"[CLS]", "[SEP]", "[MASK]", "[PAD]"}
+    row = engine.run(TraceRequest("the dog", model=readers.left)).lm_logits[2]
+    tokenizer = engine.loaded(readers.left).tokenizer
+    allowed = [n >= 5 and tokenizer.backend.id_to_token(n) is not None for n in range(len(row))]  # 0 to 4 are special
+    first = next(compare_writing.write(engine, readers.left, "the dog", 3))
+    assert first.id == np.where(allowed, row, -np.inf).argmax()
+    assert first.probability == pytest.approx(np.exp(compare.log_softmax(row)[first.id]), rel=1e-4)
+
+
+def test_writing_stops_at_the_limit(engine, readers):
+    long = "the dog " * 16  # 32 of at most 35 pieces
+    assert len(list(compare_writing.write(engine, readers.left, long, 8))) == 3
+    with pytest.raises(ValueError, match="shorter"):
+        list(compare_writing.write(engine, readers.left, "the dog " * 30, 8))
+
+
+def test_costs_by_hand():
+    config = BertConfig(vocab_size=9, hidden_size=2, num_hidden_layers=1, num_attention_heads=1, intermediate_size=3)
+    kept = compare_writing.cost_with_cache(config, start=3, count=2)
+    assert (kept.passes, kept.tokens, kept.pairs) == (2, 4, 1 + 2 + 3 + 4)
+    assert kept.multiplications == 4 * (4 * 4 + 2 * 2 * 3) + 2 * 2 * 10
+    anew = compare_writing.cost_without(config, start=3, count=2)
+    assert (anew.passes, anew.tokens, anew.pairs) == (2, 12, 72)
+
+
+def test_a_causal_prefix_may_be_kept_and_a_both_way_one_not(engine, readers):
+    whole, part = "the dog barked all night", "the dog barked"
+    kept = compare_writing.prefix_change(engine, readers.left, whole, part)
+    moved = compare_writing.prefix_change(engine, readers.masked, whole, part)
+    assert kept.max() < 1e-5
+    assert moved[0] < 1e-6  # the first layer's keys are of the embeddings alone
+    assert moved[1:].min() > 1e-2
