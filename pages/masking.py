@@ -1,8 +1,19 @@
 """Masking: what goes in the gap?"""
 
-from ui import chips, controls, shell
+from ui import controls, shell
+from ui.views import masking, masking_more
 
 here = shell.open_page("masking")
-view = controls.view(["Fill in", "Compare two", "80/10/10"])
-masked = chips.tokens(here.encoding, key="mask", select="many")
+masking.need_head(here)
+view = controls.view(["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"])
+if view == "Fill the gap":
+    masking.fill_in(here, controls.slider("Guesses", 3, 20, "k", 6))
+elif view == "Before and after":
+    masking_more.before_and_after(here)
+elif view == "Two sentences":
+    masking_more.two_sentences(here)
+elif view == "80/10/10":
+    masking_more.simulator(here)
+else:
+    masking_more.pseudo_perplexity(here)
 shell.close_page(here)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ui import state
 
@@ -55,12 +56,19 @@ def choice(
                         label_visibility=shown, bind="query-params")
 
 
+def row() -> DeltaGenerator:
+    """A container whose widgets stand side by side: `with controls.row(): ...`"""
+    return st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+
+
 def view(options: Sequence[str], key: str = "view", label: str = "View") -> str:
     """Which of a page's pictures is open; only that one is computed."""
     return choice(label, options, key, hide_label=True)
 
 
-def many(label: str, options: Sequence[str], key: str, default: Sequence[str] = (), help: str | None = None) -> list[str]:
+def many(
+    label: str, options: Sequence[str], key: str, default: Sequence[str] = (), help: str | None = None
+) -> list[str]:
     """Any number of some words."""
     options = list(options)
     _from_link(key, lambda raw: raw in options)
@@ -76,21 +84,28 @@ def toggle(label: str, key: str, default: bool = False, help: str | None = None)
     return st.toggle(label, value=default, key=key, help=help, bind="query-params")
 
 
-def slider(label: str, low: int, high: int, key: str, default: int, step: int = 1, help: str | None = None) -> int:
+def slider(
+    label: str, low: int, high: int, key: str, default: int, step: int = 1, help: str | None = None,
+    width: int | str = 260,
+) -> int:
     """A whole number between two ends; with one possible value no slider is drawn."""
     if high <= low:
         return low
     _from_link(key, lambda raw: _is_number(raw, low, high))
     _keep_valid(key, lambda value: isinstance(value, int) and low <= value <= high)
     start = min(max(default, low), high)
-    return st.slider(label, low, high, start, step=step, key=key, help=help, bind="query-params")
+    return st.slider(label, low, high, start, step=step, key=key, help=help, width=width, bind="query-params")
 
 
-def number(label: str, low: float, high: float, key: str, default: float, step: float = 1, help: str | None = None):
+def number(
+    label: str, low: float, high: float, key: str, default: float, step: float = 1, help: str | None = None,
+    width: int | str = 200,
+) -> float:
     """A number one types; whole if all of low, high, default and step are."""
     _from_link(key, lambda raw: _is_number(raw, low, high))
     _keep_valid(key, lambda value: value is not None and low <= value <= high)
-    return st.number_input(label, low, high, default, step=step, key=key, help=help, bind="query-params")
+    return st.number_input(label, low, high, default, step=step, key=key, help=help, width=width,
+                           bind="query-params")
 
 
 def text(

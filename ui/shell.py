@@ -36,9 +36,8 @@ FIRST = "masking"
 def navigation() -> st.Page:
     """Navigation over the pages whose script is there; the bare address shows FIRST."""
     sections = {
-        section: [
-            st.Page(_script(name), title=title, url_path=name) for name, title in pages if (ROOT / _script(name)).exists()
-        ]
+        section: [st.Page(_script(name), title=title, url_path=name)
+                  for name, title in pages if (ROOT / _script(name)).exists()]
         for section, pages in PAGES.items()
     }
     sections = {section: pages for section, pages in sections.items() if pages}
@@ -180,7 +179,8 @@ def _below(words: dict) -> str:
         lines = words.get(key) or []
         if lines:
             items = "".join(f"<li>{inline(line)}</li>" for line in lines)
-            parts.append(f"<details{' open' if key == 'read' else ''}><summary>{title}</summary><ul>{items}</ul></details>")
+            opened = " open" if key == "read" else ""
+            parts.append(f"<details{opened}><summary>{title}</summary><ul>{items}</ul></details>")
     return f'<footer class="bw-below">{"".join(parts)}</footer>' if parts else ""
 
 

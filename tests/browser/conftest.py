@@ -127,7 +127,7 @@ class Visitor:
         assert "Traceback" not in self.page.locator("body").inner_text()
 
 
-@pytest.fixture()
+@pytest.fixture
 def new_visitor(browser: Browser, address: str) -> Iterator:
     """Maker of visitors: new_visitor(width=1440, height=900, scheme='light' or 'dark')."""
     contexts, visitors = [], []
@@ -159,7 +159,7 @@ def new_visitor(browser: Browser, address: str) -> Iterator:
         assert visitor.errors == [], "a script of the page failed"
 
 
-@pytest.fixture()
+@pytest.fixture
 def visitor(new_visitor) -> Visitor:
     """A visitor with a wide light window."""
     return new_visitor()

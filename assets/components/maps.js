@@ -1,0 +1,96 @@
+// Maps of one quantity side by side: rows by columns, one shared cursor, a line
+// that reads the cell out, and the numbers as a table. Hover, click or arrows.
+export default function (component) {
+  const { parentElement, data } = component;
+  const state = unpack(data);
+  const panels = child(parentElement, "div", "bw-panels");
+  const readout = child(parentElement, "p", "bw-readout", { "aria-live": "polite" });
+  const cursor = (parentElement.__bwCursor ??= { r: 0, c: 0 });
+  const rows = state.rows.length, columns = state.columns.length;
+  cursor.r = Math.min(cursor.r, rows - 1);
+  cursor.c = Math.min(cursor.c, columns - 1);
+
+  const draw = () => {
+    const look = theme(parentElement);
+    panels.replaceChildren(...state.panels.map((panel) => mapPanel(panel, state, look, cursor, move)));
+    read();
+  };
+  const read = () => {
+    for (const mark of panels.querySelectorAll(".bw-cursor")) placeCursor(mark, cursor, rows, columns);
+    readout.textContent = rows === 0 ? "" : `${state.row_word} ${state.rows[cursor.r]}, ${state.column_word} ${state.columns[cursor.c]}: `
+      + state.panels.map((p) => `${p.title.toLowerCase()} ${formatNumber(cell(state, p, cursor.r, cursor.c))}`).join(", ");
+  };
+  const move = (r, c) => {
+    cursor.r = Math.max(0, Math.min(rows - 1, r));
+    cursor.c = Math.max(0, Math.min(columns - 1, c));
+    read();
+  };
+  draw();
+  mapTable(parentElement, state, cursor);
+  onThemeChange(parentElement, draw);
+}
+
+function cell(state, panel, r, c) {
+  return state.arrays[panel.name].data[r * state.columns.length + c] * (panel.scale ?? 1);
+}
+
+function mapPanel(panel, state, look, cursor, move) {
+  const box = make("figure", "bw-panel");
+  box.appendChild(make("figcaption", "", panel.title));
+  const frame = make("div", "bw-frame");
+  box.appendChild(frame);
+  const rows = state.rows.length, columns = state.columns.length;
+  if (rows === 0) return box;
+  const width = state.size, height = Math.max(20, Math.round((width * rows) / columns));
+  const { element, context } = canvas(frame, "bw-map", width, height,
+    `${panel.title}: ${rows} rows (${state.row_word}) by ${columns} columns (${state.column_word}); arrow keys read the cells`);
+  element.style.height = "auto";
+  drawMap(context, 0, 0, width, height, rows, columns, (r, c) => {
+    const value = cell(state, panel, r, c);
+    return panel.signed ? signedColour(value, panel.limit, look) : probabilityColour(value, look);
+  });
+  frame.appendChild(make("span", "bw-cursor"));
+  const at = (event) => {
+    const place = element.getBoundingClientRect();
+    move(Math.floor(((event.clientY - place.top) / place.height) * rows),
+      Math.floor(((event.clientX - place.left) / place.width) * columns));
+  };
+  element.onpointermove = at;
+  element.onclick = at;
+  element.onkeydown = (event) => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    move(cursor.r + step[0], cursor.c + step[1]);
+  };
+  box.appendChild(mapLegend(panel, look));
+  return box;
+}
+
+function placeCursor(mark, cursor, rows, columns) {
+  mark.style.left = `${(100 * cursor.c) / columns}%`;
+  mark.style.top = `${(100 * cursor.r) / rows}%`;
+  mark.style.width = `${100 / columns}%`;
+  mark.style.height = `${100 / rows}%`;
+}
+
+// A strip from the low to the high end of the panel's fixed scale.
+function mapLegend(panel, look) {
+  const stops = [0, 0.25, 0.5, 0.75, 1].map((t) =>
+    rgb(panel.signed ? signedColour((2 * t - 1) * panel.limit, panel.limit, look) : probabilityColour(t, look)));
+  const box = make("div", "bw-legend");
+  const strip = make("span", "bw-ramp");
+  strip.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
+  const low = panel.signed ? formatNumber(-panel.limit) : "0", high = panel.signed ? formatNumber(panel.limit) : "1";
+  box.append(make("span", "", low), strip, make("span", "", high));
+  return box;
+}
+
+// Up to 64 columns the whole matrix of each panel; beyond, the cursor's row.
+function mapTable(parent, state, cursor) {
+  const small = state.columns.length <= 64;
+  numbersTable(parent, small ? state.caption : `${state.caption}, the row under the cursor`,
+    ["map", state.row_word, ...state.columns], () => state.panels.flatMap((panel) =>
+      (small ? state.rows.map((_, r) => r) : [cursor.r]).map((r) =>
+        [panel.title, state.rows[r], ...state.columns.map((_, c) => cell(state, panel, r, c))])));
+}

@@ -1,0 +1,26 @@
+// Two numbers a token, before and after, as bars on one fixed scale of 0 to 1,
+// in reading order (ui/views/masking.py).
+export default function (component) {
+  const { parentElement, data } = component;
+  const { tokens, first, second, first_name, second_name, caption } = unpack(data);
+  theme(parentElement);
+  const key = child(parentElement, "p", "bw-key");
+  key.replaceChildren(make("span", "bw-dot bw-dot-first"), make("span", "", first_name),
+    make("span", "bw-dot bw-dot-second"), make("span", "", second_name));
+  const list = child(parentElement, "ol", "bw-pairs");
+  list.replaceChildren(...tokens.map((token, n) => {
+    const row = make("li");
+    row.appendChild(make("span", "bw-pair-token", token));
+    const bars = make("span", "bw-pair-bars");
+    for (const [value, name] of [[first[n], "first"], [second[n], "second"]]) {
+      const bar = make("span", `bw-pair-bar bw-dot-${name}`);
+      bar.style.width = value === null ? "0" : `${Math.max(0.3, 100 * value)}%`;
+      bars.appendChild(bar);
+    }
+    const word = (value) => (value === null ? "–" : percent(value));
+    row.append(bars, make("span", "bw-pair-text", `${word(first[n])} → ${word(second[n])}`));
+    return row;
+  }));
+  numbersTable(parentElement, caption, ["token", first_name, second_name], () =>
+    tokens.map((token, n) => [token, first[n] ?? "–", second[n] ?? "–"]));
+}

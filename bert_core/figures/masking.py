@@ -1,0 +1,90 @@
+"""What the Masking page draws, as plain data for its components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bert_core.measures.masking import Tally
+from bert_core.measures.predictions import Contrast, Gap, Scatter
+from bert_core.tokenizer import Encoding
+from bert_core.training.corruption import KEPT, OUTCOMES, UNTOUCHED, Corrupted
+
+
+def guess_rows(gap: Gap) -> list[dict[str, Any]]:
+    """The rows of one list: the best guesses, and the truth with its rank if it is not among them."""
+    truth = gap.truth
+    rows: list[dict[str, Any]] = [
+        {"t": guess.token, "p": guess.probability, "hit": truth is not None and guess.id == truth.id}
+        for guess in gap.guesses
+    ]
+    if truth is not None and not any(row["hit"] for row in rows):
+        rows.append({"t": truth.token, "p": truth.probability, "hit": True, "rank": gap.rank, "gap": True})
+    return rows
+
+
+def card(title: str, lists: Sequence[tuple[str, Gap]], note: str = "") -> dict[str, Any]:
+    """One gap's card: its title and one named list a run."""
+    return {"title": title, "note": note,
+            "lists": [{"name": name, "rows": guess_rows(gap)} for name, gap in lists]}
+
+
+def gap_title(gap: Gap, number: int, count: int) -> str:
+    """'Gap 2, position 7: “cup” is hidden'."""
+    name = f"Gap {number}" if count > 1 else "The gap"
+    hidden = f": “{gap.truth.token}” is hidden" if gap.truth else ""
+    return f"{name} at position {gap.position}{hidden}"
+
+
+def scatter_data(
+    scatter: Scatter, contrast: Contrast, first: np.ndarray, second: np.ndarray, name_of: Callable[[int], str],
+    names: tuple[str, str],
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of the component `vocabulary`.
+
+    Args:
+        first, second: (V,) probabilities in the two sentences.
+        name_of: id to piece.
+        names: what the two sentences are called.
+    """
+
+    def rows(ids: Sequence[int]) -> list[dict[str, Any]]:
+        return [{"t": name_of(i), "a": float(first[i]), "b": float(second[i])} for i in ids]
+
+    header = {"tokens": [name_of(int(i)) for i in scatter.ids], "low": scatter.low, "first_name": names[0],
+              "second_name": names[1], "up": rows(contrast.up), "down": rows(contrast.down)}
+    arrays = {"first": scatter.first.astype(np.float32), "second": scatter.second.astype(np.float32),
+              "counts": scatter.counts.astype(np.uint32)}
+    return header, arrays
+
+
+def draw_data(encoding: Encoding, drawn: Corrupted, losses: np.ndarray | None, name_of: Callable[[int], str],
+              counted: Tally) -> dict[str, Any]:
+    """Header of the component `corruption`: one draw token by token, and the tally."""
+    loss_at = {} if losses is None else dict(zip(drawn.positions.tolist(), losses.tolist(), strict=True))
+    tokens = [
+        {"was": token, "seen": token if drawn.outcome[n] in (UNTOUCHED, KEPT) else name_of(int(drawn.input_ids[n])),
+         "outcome": OUTCOMES[drawn.outcome[n]], "loss": loss_at.get(n)}
+        for n, token in enumerate(encoding.tokens)
+    ]
+    chosen = sum(count for name, count in counted.counts.items() if name != "untouched")
+    tally = [
+        {"outcome": name, "count": counted.counts[name], "expected": counted.expected[name],
+         "deviation": counted.deviation[name],
+         "share": counted.counts[name] / chosen if chosen and name != "untouched" else None}
+        for name in ("masked", "random", "kept", "untouched")
+    ]
+    return {"tokens": tokens, "tally": tally, "candidates": counted.candidates, "draws": counted.draws}
+
+
+def loss_line(losses: np.ndarray | None, tokens: int) -> str:
+    """What the step's loss is made of, in one sentence."""
+    if losses is None:
+        return "This model has no masked-LM head, so there is no loss to show."
+    if not len(losses):
+        return "Nothing was chosen in this draw, so there is no loss."
+    pieces = "piece" if len(losses) == 1 else "pieces"
+    return (f"Loss of this step: {losses.mean():.2f} nats, the mean over the {len(losses)} chosen {pieces}. "
+            f"The other {tokens - len(losses)} tokens add nothing.")

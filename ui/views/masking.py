@@ -1,0 +1,61 @@
+"""What the Masking page asks of the engine and hands to its components."""
+
+from __future__ import annotations
+
+from bert_core.figures import masking as figures
+from bert_core.measures import predictions
+from bert_core.tokenizer import Encoding
+from bert_core.trace import Trace
+from ui import chips, components, state
+from ui.state import Here
+
+#: Gaps that get a card; more are counted.
+MAX_CARDS = 12
+NO_GAP = "Click a token to hide it, or type [MASK] in the sentence."
+
+
+def need_head(here: Here) -> None:
+    """End the page if the model can't fill gaps."""
+    if "mlm" not in state.loaded(here.model).model.heads:
+        state.stop(f"{here.model} has no trained masked-LM head, so it can't say what goes in a gap. "
+                   "Choose a model that has one, such as twin-bert.")
+
+
+def selectable(encoding: Encoding) -> list[int]:
+    """Positions that stay as they are: special tokens, and masks that were typed."""
+    return sorted({n for n, special in enumerate(encoding.special) if special} | set(encoding.mask_positions))
+
+
+def chosen(encoding: Encoding) -> tuple[int, ...]:
+    """Positions that the visitor masked by clicking (parameter `mask`)."""
+    return chips.chosen_positions("mask", len(encoding), fixed=selectable(encoding))
+
+
+def fill_in(here: Here, k: int) -> None:
+    """Chips to mask, and for every gap the k best guesses."""
+    encoding = here.encoding
+    masked = chosen(encoding)
+    cards, hint = [], NO_GAP
+    if masked or encoding.mask_positions:
+        trace = state.trace(here.request(masked=masked, parts=("mlm_positions", "mlm_logits")))
+        cards, hint = gap_cards(here, trace, encoding, k), ""
+        if len(trace.mlm_positions) > MAX_CARDS:
+            hint = f"The first {MAX_CARDS} of {len(trace.mlm_positions)} gaps have a card."
+    mount_gaps("gaps", encoding, masked, cards, hint)
+
+
+def gap_cards(here: Here, trace: Trace, encoding: Encoding, k: int) -> list[dict]:
+    """A card for each of the first gaps of one run."""
+    truths = {n: encoding.input_ids[n] for n in trace.request.masked}
+    found = predictions.read_gaps(trace, state.loaded(here.model).tokenizer, k, truths, MAX_CARDS)
+    return [figures.card(figures.gap_title(gap, n + 1, len(found)), [("", gap)]) for n, gap in enumerate(found)]
+
+
+def mount_gaps(key: str, encoding: Encoding, masked: tuple[int, ...], cards: list[dict], hint: str) -> None:
+    """Draw chips with the masked ones covered, and the cards."""
+    shown = [{"t": token, "k": kind, "i": n} for n, (token, kind) in enumerate(chips.describe(encoding))]
+    for n in masked:
+        shown[n] = {"t": "[MASK]", "k": "mask", "i": n, "l": encoding.tokens[n]}
+    data = components.pack({"chips": shown, "selected": list(masked), "fixed": selectable(encoding), "cards": cards,
+                            "hint": hint, "label": "Tokens; choose some to hide them"})
+    components.mount("gaps", key, data, on_event=chips.receive_positions("mask", len(encoding)))

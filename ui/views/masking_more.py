@@ -1,0 +1,139 @@
+"""The Masking page's other views: before and after, two sentences, 80/10/10, pseudo-perplexity."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bert_core.figures import masking as figures
+from bert_core.measures import masking as rule
+from bert_core.measures import predictions
+from bert_core.measures.surprise import masked_one_at_a_time, masked_surprise, scored_places
+from bert_core.tokenizer import Encoding
+from bert_core.trace import Trace, TraceRequest
+from ui import chips, components, controls, notices, state
+from ui.state import Here
+from ui.views import masking
+
+ALL_LAYERS = "all layers"
+OTHER_SENTENCE = "She poured the [MASK] over her pancakes and ate them slowly."
+MAX_SEED = 999_999
+
+
+def before_and_after(here: Here) -> None:
+    """Attention and true-token probabilities without and with the chosen masks."""
+    encoding = here.encoding
+    layers = state.loaded(here.model).config.num_hidden_layers
+    layer = controls.choice("Attention of", [ALL_LAYERS, *map(str, range(1, layers + 1))], "layer", as_list=True)
+    masked = masking.chosen(encoding)
+    hint = "" if masked else "Click a token to hide it; everything below compares the sentence with and without it."
+    masking.mount_gaps("gaps", encoding, masked, [], hint)
+    if not masked:
+        return
+    parts = ("attention_probs", "mlm_positions", "mlm_logits")
+    before, after = state.traces([here.request(parts=parts, all_logits=True),
+                                  here.request(parts=parts, all_logits=True, masked=masked)])
+    _attention_change(encoding, before, after, layer)
+    _prediction_change(encoding, before, after)
+
+
+def mean_attention(trace: Trace, layer: str) -> np.ndarray:
+    """(Tq, Tk) mean over the heads of one layer ('3'), or over all."""
+    probs = trace.attention_probs if layer == ALL_LAYERS else trace.attention_probs[int(layer) - 1:int(layer)]
+    return probs.mean(axis=(0, 1))
+
+
+def _attention_change(encoding: Encoding, before: Trace, after: Trace, layer: str) -> None:
+    first, second = mean_attention(before, layer), mean_attention(after, layer)
+    change = second - first
+    limit = max(float(np.abs(change).max()), 1e-6)
+    names = [f"“{token}” ({n})" for n, token in enumerate(encoding.tokens)]
+    data = components.pack(
+        {"rows": names, "columns": names, "row_word": "from", "column_word": "to", "size": 420,
+         "caption": "Attention, mean over heads",
+         "panels": [{"title": "Before", "name": "first", "signed": False},
+                    {"title": "After", "name": "second", "signed": False},
+                    {"title": "Change", "name": "change", "signed": True, "limit": limit}]},
+        {"first": first.astype(np.float32), "second": second.astype(np.float32), "change": change.astype(np.float32)},
+    )
+    components.mount("maps", "change", data)
+
+
+def _prediction_change(encoding: Encoding, before: Trace, after: Trace) -> None:
+    truth = list(encoding.input_ids)
+    typed = set(encoding.mask_positions)
+    rows = [n for n in encoding.content if n not in typed]
+    first = predictions.true_probabilities(before, truth)
+    second = predictions.true_probabilities(after, truth)
+    data = components.pack({
+        "tokens": [encoding.tokens[n] for n in rows], "first": [float(first[n]) for n in rows],
+        "second": [float(second[n]) for n in rows], "first_name": "nothing hidden", "second_name": "with your masks",
+        "caption": "Probability of the true piece at its own place",
+    })
+    components.mount("pairs", "pairs", data)
+
+
+def two_sentences(here: Here) -> None:
+    """One gap of this sentence against one of another, over the whole vocabulary."""
+    other = controls.text("The other sentence, with its own [MASK]", "other", OTHER_SENTENCE)
+    encoding, masked = here.encoding, masking.chosen(here.encoding)
+    requests = [here.request(masked=masked, parts=("mlm_positions", "mlm_logits")),
+                TraceRequest(other, model=here.model, parts=("mlm_positions", "mlm_logits"))]
+    traces = state.traces(requests)
+    gaps = [trace.mlm_positions[:1].tolist() for trace in traces]
+    masking.mount_gaps("gaps", encoding, masked, [], "" if gaps[0] else masking.NO_GAP)
+    if not gaps[1]:
+        notices.note("The other sentence has no [MASK], so there is nothing to compare with: type [MASK] in it.")
+    if not (gaps[0] and gaps[1]):
+        return
+    first, second = (predictions.gap_distribution(trace, gap[0]) for trace, gap in zip(traces, gaps, strict=True))
+    tokenizer = state.loaded(here.model).tokenizer
+    compared = predictions.contrast(first, second, 8)
+    header, arrays = figures.scatter_data(
+        predictions.vocabulary_scatter(first, second), compared, first, second,
+        lambda index: predictions.piece(tokenizer, index), ("your sentence", "the other"))
+    notices.note(f"First gap against first gap: the two answers differ by {compared.divergence:.3f} bits "
+                 "(Jensen-Shannon; 0 is the same answer, 1 is nothing in common).")
+    components.mount("vocabulary", "vocabulary", components.pack(header, arrays))
+
+
+def simulator(here: Here) -> None:
+    """A seeded draw of the 80/10/10 rule over one's own text, and many of them counted."""
+    with controls.row():
+        seed = int(controls.number("Seed", 0, MAX_SEED, "seed", 1))
+        share = controls.slider("Share chosen, %", 0, 60, "rate", 15)
+        draws = controls.slider("Draws to count", 10, 1000, "draws", 200, step=10)
+    loaded, encoding = state.loaded(here.model), here.encoding
+    if loaded.tokenizer.mask_id is None:
+        state.stop(f"{here.model} has no [MASK] token, so the rule has nothing to put in.")
+    drawn = rule.draw(encoding, loaded.tokenizer, share / 100, seed)
+    counted = rule.tally(encoding, loaded.tokenizer, share / 100, seed, draws)
+    losses = None
+    if "mlm" in loaded.model.heads:
+        trace = state.trace(here.request(replaced=rule.replacements(drawn), all_logits=True,
+                                         parts=("mlm_positions", "mlm_logits")))
+        losses = rule.losses(trace, drawn)
+    header = figures.draw_data(encoding, drawn, losses, lambda i: predictions.piece(loaded.tokenizer, i), counted)
+    header["mean_loss"] = figures.loss_line(losses, len(encoding))
+    components.mount("corruption", "corruption", components.pack(header))
+
+
+def pseudo_perplexity(here: Here) -> None:
+    """Each piece hidden alone, all others in sight: its probability on its chip."""
+    encoding = here.encoding
+    places = scored_places(encoding)
+    if not places:
+        notices.note("There is nothing to score: type a sentence.")
+        return
+    traces = state.traces(masked_one_at_a_time(here.text, here.pair, here.model, "bidirectional", places))
+    nats = masked_surprise(traces, encoding, places)
+    values: list[float | None] = [None] * len(encoding)
+    labels = [""] * len(encoding)
+    for place, surprise in zip(places, nats.tolist(), strict=True):
+        values[place], labels[place] = math.exp(-surprise), f"{100 * math.exp(-surprise):.1f} %"
+    left_out = len(encoding.content) - len(encoding.mask_positions) - len(places)
+    cut = f" Only the first {len(places)} pieces are scored; {left_out} are not." if left_out > 0 else ""
+    chips.tokens(encoding, "scored", values=values, labels=labels, label="Tokens, each shaded by its own probability")
+    notices.note(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.2f} nats "
+                 f"over {len(places)} pieces; pseudo-log-likelihood {-nats.sum():.2f} nats.{cut}")
