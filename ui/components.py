@@ -1,7 +1,8 @@
 """Canvas components: from arrays to bytes to the browser, and messages back.
 
-A component NAME is assets/components/NAME.js (its default export draws) with
-NAME.css if it has one; `_base.js` and `tokens.css` stand before every one.
+A component NAME is assets/components/NAME.js (its default export draws), with
+its parts NAME.*.js before it and NAME.css if it has one; `_base.js` and
+`tokens.css` stand before every one.
 Data travels as raw bytes: equal bytes are not sent again and draw nothing anew.
 """
 
@@ -62,7 +63,8 @@ def quantise(probabilities: np.ndarray) -> np.ndarray:
 def _source(name: str) -> tuple[str, str]:
     """JS and CSS of a component; the newline in front keeps Streamlit from taking it for a path."""
     base = (FOLDER / "_base.js").read_text(encoding="utf-8")
-    own = (FOLDER / f"{name}.js").read_text(encoding="utf-8")
+    files = [*sorted(FOLDER.glob(f"{name}.*.js")), FOLDER / f"{name}.js"]
+    own = "\n".join(file.read_text(encoding="utf-8") for file in files)
     css = (FOLDER / "tokens.css").read_text(encoding="utf-8")
     extra = FOLDER / f"{name}.css"
     if extra.exists():
