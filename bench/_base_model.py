@@ -14,7 +14,7 @@ import torch
 
 from bert_core.config import BertConfig
 from bert_core.kernels import packed
-from bert_core.load import Loaded, LoadError, build, describe, load_model, shipped_names
+from bert_core.load import Loaded, LoadError, build, describe_model, load_model, shipped_names
 from bert_core.tokenizer import Tokenizer
 
 LENGTHS = (8, 16, 32, 64, 128, 512)
@@ -37,7 +37,7 @@ def ours(dtype: torch.dtype = torch.float32) -> Loaded:
     """The same weights as a Loaded model of ours, packed."""
     state = {n: t for n, t in peer().state_dict().items() if n != "cls.predictions.decoder.weight"}
     model = build(BertConfig(architectures=("BertForMaskedLM",)), state, dtype, "cpu")
-    return Loaded("base", packed(model), tokenizer(), describe("base", model))
+    return Loaded("base", packed(model), tokenizer(), describe_model("base", model))
 
 
 @functools.cache

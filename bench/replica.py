@@ -1,0 +1,69 @@
+"""One Ray Serve replica of two killed under load: requests lost, and time against the in-process engine.
+
+Needs requirements-cluster.txt. The case's `ratio` is the cluster's time for the
+whole load over the in-process engine's in the same run; `lost` counts requests
+that got no answer or another's.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from bert_core.load import shipped_names
+from bert_core.serving.engine import Engine
+from bert_core.serving.local import LocalEngine
+from bert_core.trace import TraceRequest
+
+VISITORS, TURNS = 8, 40
+
+
+def replicas() -> list[int]:
+    """Process ids of the replicas that serve now."""
+    names = {path.parent.name: path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")}
+    return [int(pid) for pid, name in names.items() if name.startswith(b"ray::ServeReplica")]
+
+
+def load(engine: Engine, kill_after: int | None) -> tuple[float, int]:
+    """Milliseconds for all visitors' requests, and how many were lost."""
+    right = []
+
+    def visit(number: int) -> None:
+        for turn in range(TURNS):
+            text = f"visitor {number} saw {turn} dogs in the [MASK]"
+            trace = engine.run(TraceRequest(text=text, parts=("mlm_positions", "mlm_logits")))
+            if trace.encoding.text == text:
+                right.append(text)
+            if number == 0 and turn == kill_after:
+                os.kill(replicas()[0], signal.SIGKILL)
+
+    started = time.perf_counter()
+    threads = [threading.Thread(target=visit, args=(n,)) for n in range(VISITORS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return (time.perf_counter() - started) * 1e3, VISITORS * TURNS - len(set(right))
+
+
+def run() -> dict[str, dict[str, float]]:
+    """One case: two replicas, one killed after a quarter of the load."""
+    import ray
+    from ray import serve
+
+    from bert_core.serving.ray_engine import RayEngine
+
+    ray.init(num_cpus=4, namespace="both-ways", include_dashboard=False, log_to_driver=False)
+    try:
+        cluster = RayEngine(shipped_names()[0], cache_bytes=0)
+        load(cluster, None)
+        ours, lost = load(cluster, TURNS // 4)
+    finally:
+        serve.shutdown()
+        ray.shutdown()
+    peer, _ = load(LocalEngine(shipped_names()[0], cache_bytes=0), None)
+    return {"killed/1-of-2": {"ratio": round(ours / peer, 2), "ours_ms": round(ours), "peer_ms": round(peer),
+                              "lost": lost, "requests": VISITORS * TURNS}}
