@@ -13,6 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ATTENTION_KINDS = ("bidirectional", "causal")
+ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh", "silu")
+#: Most layers that a config may ask for; the deepest published relatives have 48.
+MAX_LAYERS = 256
+#: Largest of any other size, far beyond every published model.
+MAX_SIZE = 2**24
 
 #: config.json spells some sizes differently in some families.
 _ALIASES = {
@@ -21,6 +26,17 @@ _ALIASES = {
     "n_heads": "num_attention_heads",
     "hidden_dim": "intermediate_size",
     "activation": "hidden_act",
+}
+
+#: What a family's config.json may leave out, where it differs from BERT's.
+_FAMILY_DEFAULTS: dict[str, dict[str, Any]] = {
+    "roberta": {"vocab_size": 50265, "pad_token_id": 1},
+    "camembert": {"pad_token_id": 1},
+    "xlm-roberta": {"pad_token_id": 1},
+    "distilbert": {"num_hidden_layers": 6},
+    "electra": {"embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024},
+    "albert": {"vocab_size": 30000, "embedding_size": 128, "hidden_size": 4096, "num_attention_heads": 64,
+               "intermediate_size": 16384, "hidden_act": "gelu_new"},
 }
 
 
@@ -73,17 +89,32 @@ class BertConfig:
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
-                 "intermediate_size", "max_position_embeddings")
-        for name in sizes:
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"config: {name} is {value!r}; it must be a whole number of at least 1")
+        self._check_sizes()
         if self.hidden_size % self.num_attention_heads:
             raise ValueError(
                 f"config: hidden_size {self.hidden_size} is not a multiple of "
                 f"num_attention_heads {self.num_attention_heads}"
             )
+        for name in ("model_type", "hidden_act", "reading_order"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"config: {name} is {getattr(self, name)!r}; it must be a word")
+        if not isinstance(self.layer_norm_eps, int | float) or not 0 <= self.layer_norm_eps < 1:
+            raise ValueError(f"config: layer_norm_eps is {self.layer_norm_eps!r}; it must be a small number")
+        if self.reading_order not in ("left-to-right", "right-to-left"):
+            raise ValueError(f"config: reading_order is {self.reading_order!r}")
+
+    def _check_sizes(self) -> None:
+        """Every size is a whole number within its bounds."""
+        smallest = {"type_vocab_size": 0, "pad_token_id": 0}
+        sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+                 "max_position_embeddings", "num_labels", "type_vocab_size", "pad_token_id", "embedding_size")
+        for name in sizes:
+            value = getattr(self, name)
+            if name == "embedding_size" and value is None:
+                continue
+            low, high = smallest.get(name, 1), MAX_LAYERS if name == "num_hidden_layers" else MAX_SIZE
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise ValueError(f"config: {name} is {value!r}; it must be a whole number from {low} to {high}")
 
     @property
     def head_size(self) -> int:
@@ -123,7 +154,7 @@ class BertConfig:
         if not isinstance(values, Mapping):
             raise ValueError("config.json holds no JSON object")
         known = {f.name for f in dataclasses.fields(cls)} - {"extra"}
-        taken: dict[str, Any] = {}
+        taken: dict[str, Any] = dict(_FAMILY_DEFAULTS.get(str(values.get("model_type")), {}))
         rest: dict[str, Any] = {}
         for key, value in values.items():
             name = _ALIASES.get(key, key) if values.get("model_type") == "distilbert" else key
@@ -133,15 +164,11 @@ class BertConfig:
                 rest[key] = value
         if values.get("model_type") in ("distilbert",):
             taken["type_vocab_size"] = 0
-        labels = taken.get("id2label")
-        if isinstance(labels, Mapping):
-            taken["id2label"] = tuple(str(labels[k]) for k in sorted(labels, key=int))
-        elif labels is not None:
-            taken["id2label"] = tuple(str(label) for label in labels)
-        if taken.get("id2label"):
+        taken["id2label"] = _label_names(taken.get("id2label"))
+        if taken["id2label"]:
             taken["num_labels"] = len(taken["id2label"])
-        if "architectures" in taken:
-            taken["architectures"] = tuple(taken["architectures"])
+        architectures = taken.get("architectures", ())
+        taken["architectures"] = tuple(map(str, architectures)) if isinstance(architectures, list | tuple) else ()
         return cls(**taken, extra=rest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -160,3 +187,13 @@ class BertConfig:
                 continue
             values[f.name] = list(value) if isinstance(value, tuple) else value
         return values
+
+
+def _label_names(labels: Any) -> tuple[str, ...]:
+    """Class names in order of their index, from config.json's id2label."""
+    if isinstance(labels, Mapping):
+        try:
+            return tuple(str(labels[key]) for key in sorted(labels, key=int))
+        except (TypeError, ValueError):
+            raise ValueError("config: id2label's keys must be the numbers of the labels") from None
+    return tuple(map(str, labels)) if isinstance(labels, list | tuple) else ()

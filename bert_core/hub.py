@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from bert_core.load import LoadError
+from bert_core.loading.errors import LoadError
 
 FILES = ["config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer.json", "tokenizer_config.json",
          "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "*.model", "bpe.codes"]
@@ -31,4 +31,6 @@ def download(name: str) -> Path:
         raise LoadError(f"{name}: the hub has no such public model") from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         reason = type(error).__name__
-        raise LoadError(f"{name}: the model hub can't be reached ({reason}); the shipped models work without it") from None
+        raise LoadError(
+            f"{name}: the model hub can't be reached ({reason}); the shipped models work without it"
+        ) from None

@@ -63,6 +63,8 @@ class Layout:
         pooler: the dense layer over [CLS], or None.
         mlm_dense, mlm_norm: transform of the masked-LM head.
         mlm_bias: full name of the decoder's bias, one number a word piece.
+        decoder: full name of the decoder's own weight, where it is not tied to
+            the word table.
         nsp: the next-sentence linear, or None.
         classifier: last linear of a sequence classifier.
         classifier_dense: a dense layer of the head's own before it, or None.
@@ -78,6 +80,7 @@ class Layout:
     mlm_dense: str
     mlm_norm: str
     mlm_bias: str
+    decoder: str
     nsp: str | None
     classifier: str = "classifier"
     classifier_dense: str | None = None
@@ -113,6 +116,7 @@ def _bert_like(prefix: str, **changes) -> Layout:
         mlm_dense="cls.predictions.transform.dense",
         mlm_norm="cls.predictions.transform.LayerNorm",
         mlm_bias="cls.predictions.bias",
+        decoder="cls.predictions.decoder.weight",
         nsp="cls.seq_relationship",
     )
     return Layout(**{**parts, **changes})
@@ -120,6 +124,7 @@ def _bert_like(prefix: str, **changes) -> Layout:
 
 _ROBERTA_HEADS = dict(
     mlm_dense="lm_head.dense", mlm_norm="lm_head.layer_norm", mlm_bias="lm_head.bias",
+    decoder="lm_head.decoder.weight",
     nsp=None, classifier="classifier.out_proj", classifier_dense="classifier.dense",
 )
 
@@ -131,20 +136,20 @@ LAYOUTS: dict[str, Layout] = {
     "electra": _bert_like(
         "electra.", projection="electra.embeddings_project", pooler=None,
         mlm_dense="generator_predictions.dense", mlm_norm="generator_predictions.LayerNorm",
-        mlm_bias="generator_lm_head.bias", nsp=None,
+        mlm_bias="generator_lm_head.bias", decoder="generator_lm_head.weight", nsp=None,
         classifier="classifier.out_proj", classifier_dense="classifier.dense", classifier_act="gelu",
     ),
     "distilbert": _bert_like(
         "distilbert.", layer_path="transformer.layer.{i}", layer=_DISTILBERT_LAYER,
         segment=None, pooler=None,
         mlm_dense="vocab_transform", mlm_norm="vocab_layer_norm", mlm_bias="vocab_projector.bias",
-        nsp=None, classifier_dense="pre_classifier", classifier_act="relu",
+        decoder="vocab_projector.weight", nsp=None, classifier_dense="pre_classifier", classifier_act="relu",
     ),
     "albert": _bert_like(
         "albert.", layer_path="encoder.albert_layer_groups.0.albert_layers.{i}", layer=_ALBERT_LAYER,
         projection="albert.encoder.embedding_hidden_mapping_in", pooler="albert.pooler",
         mlm_dense="predictions.dense", mlm_norm="predictions.LayerNorm", mlm_bias="predictions.bias",
-        nsp=None, shared_layers=True,
+        decoder="predictions.decoder.weight", nsp=None, shared_layers=True,
     ),
 }
 

@@ -322,7 +322,7 @@ def mlm_logits(model: Model, hidden: Tensor) -> Tensor:
 
 def decoder_weight(model: Model) -> Tensor:
     """(V, E) weight of the vocabulary projection: the word table where they are tied."""
-    own = model.weights.get(model.names.mlm_bias.removesuffix("bias") + "decoder.weight")
+    own = model.weights.get(model.names.decoder)
     return own if own is not None else model.weights[f"{model.names.word}.weight"]
 
 

@@ -8,7 +8,6 @@ It imports no transformers, which would cost two seconds at start-up.
 from __future__ import annotations
 
 import bisect
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tokenizers import Tokenizer as FastTokenizer
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from bert_core.loading.files import MAX_JSON, read_json
 
 MASK = "[MASK]"
+#: Role -> BERT's own name for it.
+ROLES = {"cls": "[CLS]", "sep": "[SEP]", "mask": MASK, "pad": "[PAD]", "unk": "[UNK]"}
 #: Longest text that is looked at, in characters; far beyond any model's limit.
 MAX_CHARACTERS = 200_000
 
@@ -110,6 +114,11 @@ class Tokenizer:
         return self._whole.get_vocab_size()
 
     @property
+    def largest_id(self) -> int:
+        """Largest id of the vocabulary proper, pieces added later left out."""
+        return self._whole.get_vocab_size(with_added_tokens=False) - 1
+
+    @property
     def backend(self) -> FastTokenizer:
         """The library's own object, to show its steps (normaliser, pre-tokeniser)."""
         return self._whole
@@ -136,7 +145,7 @@ class Tokenizer:
     def spans(self, text: str) -> list[Span]:
         """Every piece of a text of any length, uncut and without specials."""
         text = self._clean(text)
-        found = self._whole.encode(self._with_mask(text), add_special_tokens=False)
+        found = self._split(self._whole, (self._with_mask(text),), specials=False)
         offsets = self._unmasked_offsets(text, found.offsets)
         return [Span(*span, word) for span, word in zip(offsets, found.word_ids, strict=True)]
 
@@ -152,9 +161,17 @@ class Tokenizer:
         """
         text, pair = self._clean(text), None if pair is None else self._clean(pair)
         parts = (self._with_mask(text),) if pair is None else (self._with_mask(text), self._with_mask(pair))
-        whole = self._whole.encode(*parts)
-        kept = whole if len(whole.ids) <= self.limit else self._cut.encode(*parts)
+        whole = self._split(self._whole, parts)
+        kept = whole if len(whole.ids) <= self.limit else self._split(self._cut, parts)
         return self._freeze((text, pair), whole, kept)
+
+    @staticmethod
+    def _split(fast: FastTokenizer, parts: tuple[str, ...], specials: bool = True):
+        """The library's encoding; ValueError where its vocabulary can't spell the text."""
+        try:
+            return fast.encode(*parts, add_special_tokens=specials)
+        except Exception as error:  # the library raises bare Exception
+            raise ValueError(f"the tokenizer can't split this text ({error})") from None
 
     def _clean(self, text: str) -> str:
         """Bound the length and replace what is no character (lone surrogates)."""
@@ -208,33 +225,65 @@ def _cut_places(
 
 
 def read_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:
-    """Read tokenizer.json (or vocab.txt) of a checkpoint folder.
+    """Read the tokenizer.json of a checkpoint folder, or its vocab.txt (BERT's older form).
 
     Raises:
-        ValueError: the folder has no tokenizer that can be read without
-            running code.
+        ValueError: neither is there, or it can't be read.
     """
-    path = folder / "tokenizer.json"
-    if not path.exists():
-        raise ValueError(f"{folder.name}: no tokenizer.json")
-    try:
-        fast = FastTokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception
-        raise ValueError(f"{folder.name}: tokenizer.json can't be read ({error})") from None
+    if (folder / "tokenizer.json").exists():
+        fast = _read_fast(folder / "tokenizer.json")
+    elif (folder / "vocab.txt").exists():
+        fast = _from_vocabulary(folder)
+    else:
+        raise ValueError("the folder has no tokenizer.json and no vocab.txt")
     return Tokenizer(fast, limit, special_tokens(folder, fast), has_segments)
+
+
+def _read_fast(path: Path) -> FastTokenizer:
+    if path.stat().st_size > MAX_JSON:
+        raise ValueError(f"{path.name} is larger than {MAX_JSON >> 20} MB")
+    try:
+        return FastTokenizer.from_file(str(path))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # the library raises bare Exception, and panics outside of it
+        raise ValueError(f"{path.name} can't be read ({error})") from None
+
+
+def _from_vocabulary(folder: Path) -> FastTokenizer:
+    """BERT's WordPiece over a vocab.txt, one piece a line."""
+    try:
+        pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"vocab.txt can't be read ({error})") from None
+    ids = {piece: number for number, piece in enumerate(pieces)}
+    missing = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in ids]
+    if missing:
+        raise ValueError(f"vocab.txt lacks {missing[0]}: it is no WordPiece vocabulary")
+    config = folder / "tokenizer_config.json"
+    settings = read_json(config) if config.exists() else {}
+    fast = FastTokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    fast.normalizer = normalizers.BertNormalizer(lowercase=bool(settings.get("do_lower_case", True)))
+    fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    fast.decoder = decoders.WordPiece()
+    fast.add_special_tokens([token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK) if token in ids])
+    fast.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+    )
+    return fast
 
 
 def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:
     """Role -> token, from the folder's own files or by BERT's names."""
     names: dict[str, str] = {}
     for file in ("special_tokens_map.json", "tokenizer_config.json"):
-        if (folder / file).exists():
-            values = json.loads((folder / file).read_text(encoding="utf-8"))
-            for role in ("cls", "sep", "mask", "pad", "unk"):
-                value = values.get(f"{role}_token")
-                value = value.get("content") if isinstance(value, dict) else value
-                if isinstance(value, str):
-                    names.setdefault(role, value)
-    for role, token in (("cls", "[CLS]"), ("sep", "[SEP]"), ("mask", MASK), ("pad", "[PAD]"), ("unk", "[UNK]")):
+        values = read_json(folder / file) if (folder / file).exists() else {}
+        for role in ROLES:
+            value = values.get(f"{role}_token")
+            value = value.get("content") if isinstance(value, dict) else value
+            if isinstance(value, str):
+                names.setdefault(role, value)
+    for role, token in ROLES.items():
         names.setdefault(role, token)
     return {role: token for role, token in names.items() if fast.token_to_id(token) is not None}

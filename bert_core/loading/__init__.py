@@ -1,0 +1,1 @@
+"""What load.py is made of: files on disk, the strict check, what a model lacks."""

@@ -1,0 +1,102 @@
+"""The strict check: which tensors a config declares, and whether a checkpoint holds just them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bert_core.config import BertConfig
+from bert_core.layout import LAYOUTS, Layout, layout_for
+from bert_core.loading.errors import LoadError
+from bert_core.shapes import Shapes, encoder_shapes, head_shapes, possible_heads
+
+T = TypeVar("T")
+
+#: Buffers of older checkpoints that are no parameters.
+_BUFFERS = re.compile(r"(.*\.)?(position_ids|token_type_ids)$")
+#: First names of an encoder that was saved without its family's prefix.
+_BARE = ("embeddings.", "encoder.", "pooler.", "transformer.", "embeddings_project.")
+#: Heads of published checkpoints that the explorer has no use for, and leaves on disk.
+_UNUSED_HEADS = ("discriminator_predictions.", "sop_classifier.", "sequence_summary.")
+#: config.json settings under which a block of these families is no longer BERT's.
+_OTHER_BLOCK = {
+    "position_embedding_type": ("absolute",), "num_hidden_groups": (1,), "inner_group_num": (1,),
+    "add_cross_attention": (False,),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to read from a checkpoint.
+
+    Attributes:
+        shapes: name -> shape of every tensor that the model will have.
+        heads: the heads that the checkpoint really has.
+    """
+
+    shapes: Shapes
+    heads: frozenset[str]
+
+
+def is_ours(config: BertConfig) -> bool:
+    """Whether this config's block is BERT's, so that our own encoder runs it."""
+    same = all(config.extra.get(key) in (None, *values) for key, values in _OTHER_BLOCK.items())
+    return config.model_type in LAYOUTS and same
+
+
+def canonical_names(tensors: Mapping[str, T], layout: Layout) -> dict[str, T]:
+    """Names as the current checkpoints spell them.
+
+    Older ones say gamma and beta in LayerNorms, encoders saved without heads
+    lack the family's prefix, and a decoder's bias may stand under either name.
+    """
+    renamed: dict[str, T] = {}
+    for name, tensor in tensors.items():
+        if _BUFFERS.match(name) or name.startswith(_UNUSED_HEADS):
+            continue
+        name = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
+        if name.startswith(_BARE):
+            name = layout.prefix + name
+        if name == layout.decoder.removesuffix("weight") + "bias":
+            name = layout.mlm_bias
+        renamed[name] = tensor
+    return renamed
+
+
+def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
+    """Check the tensors of a checkpoint against its config.
+
+    Args:
+        found: canonical name -> shape of every tensor in the checkpoint.
+
+    Raises:
+        LoadError: a tensor is missing, has another shape, or is unknown.
+    """
+    layout = layout_for(config)
+    wanted, heads = encoder_shapes(config), set()
+    for head in possible_heads(config):
+        shapes = head_shapes(config, head)
+        if shapes.keys() <= found.keys():
+            heads.add(head)
+            wanted |= shapes
+        elif any(name in found for name in shapes):
+            missing = sorted(shapes.keys() - found.keys())
+            raise LoadError(f"the {head} head is incomplete: {missing[0]} is missing")
+    ignored = {layout.decoder}
+    if layout.decoder in found and not config.tie_word_embeddings:
+        wanted[layout.decoder] = (config.vocab_size, config.table_width)
+    _compare(found, wanted, ignored)
+    return Plan(wanted, frozenset(heads))
+
+
+def _compare(found: Mapping[str, tuple[int, ...]], wanted: Shapes, ignored: set[str]) -> None:
+    for name, shape in wanted.items():
+        if name not in found:
+            raise LoadError(f"the weights lack {name}; is this the checkpoint that config.json describes?")
+        if tuple(found[name]) != shape:
+            raise LoadError(f"{name} has shape {tuple(found[name])}; config.json says {shape}")
+    unknown = sorted(found.keys() - wanted.keys() - ignored)
+    if unknown:
+        raise LoadError(f"the weights hold {unknown[0]}, which the declared architecture does not have")

@@ -1,0 +1,111 @@
+"""A checkpoint folder on disk: config.json and safetensors, read header first.
+
+Only the headers are read until everything in them has been checked, so that a
+config or an index that asks for a trillion numbers costs nothing. Pickles are
+never opened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors import SafetensorError, safe_open
+
+from bert_core.loading.errors import LoadError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+#: Largest JSON file that is parsed, in bytes; a tokenizer.json of 250,000 pieces has about 17 MB.
+MAX_JSON = 64 * 2**20
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where one tensor lies: the file, its name in there, and its shape."""
+
+    file: Path
+    name: str
+    shape: tuple[int, ...]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Parse a JSON object.
+
+    Raises:
+        LoadError: it can't be read, is too large, or holds something else.
+    """
+    label = path.name
+    try:
+        if path.stat().st_size > MAX_JSON:
+            raise LoadError(f"{label} is larger than {MAX_JSON >> 20} MB")
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise LoadError(f"{label} can't be read ({error})") from None
+    if not isinstance(values, dict):
+        raise LoadError(f"{label} holds no JSON object")
+    return values
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder: one, or the shards that its index names.
+
+    An index may only name files in the folder itself.
+    """
+    if not (folder / INDEX).exists():
+        return [folder / WEIGHTS]
+    shards = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(shards, dict) or not shards:
+        raise LoadError(f"{INDEX} has no weight_map")
+    names = sorted({str(name) for name in shards.values()})
+    for name in names:
+        if Path(name).name != name or not name.endswith(".safetensors"):
+            raise LoadError(f"{INDEX} names {name!r}, which is no safetensors file of this folder")
+    return [folder / name for name in names]
+
+
+def read_headers(folder: Path) -> dict[str, Stored]:
+    """Name -> place and shape of every tensor, without reading one.
+
+    Raises:
+        LoadError: there are no safetensors (only pickles, say), or they are damaged.
+    """
+    stored: dict[str, Stored] = {}
+    for file in weight_files(folder):
+        if not file.exists():
+            raise LoadError(_missing(folder, file))
+        try:
+            with safe_open(file, framework="pt") as opened:
+                for name in opened.keys():  # noqa: SIM118 - not a mapping
+                    stored[name] = Stored(file, name, tuple(opened.get_slice(name).get_shape()))
+        except (SafetensorError, OSError, ValueError) as error:
+            raise LoadError(f"{file.name} is damaged or no safetensors file ({error})") from None
+    return stored
+
+
+def _missing(folder: Path, file: Path) -> str:
+    pickled = any(any(folder.glob(f"*{suffix}")) for suffix in (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".h5"))
+    if pickled and file.name == WEIGHTS:
+        return "only pickled weights, which can run code; save it as safetensors first"
+    return f"{file.name} is missing"
+
+
+def read_tensors(stored: Mapping[str, Stored], names: Iterable[str]) -> dict[str, Tensor]:
+    """The tensors `names` (keys of `stored`), each file opened once."""
+    by_file: dict[Path, list[str]] = {}
+    for name in names:
+        by_file.setdefault(stored[name].file, []).append(name)
+    tensors: dict[str, Tensor] = {}
+    for file, wanted in by_file.items():
+        try:
+            with safe_open(file, framework="pt") as opened:
+                tensors |= {name: opened.get_tensor(stored[name].name) for name in wanted}
+        except (SafetensorError, OSError, ValueError) as error:
+            raise LoadError(f"{file.name} is damaged ({error})") from None
+    return tensors
