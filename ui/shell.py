@@ -142,10 +142,15 @@ def status_line(here: Here, note: str = "") -> str:
     config, device = loaded.config, loaded.model.device
     precision = str(loaded.model.dtype).removeprefix("torch.")
     place = "GPU" if device.type == "cuda" else "CPU"
-    parts = [Path(loaded.name).name or loaded.name,
+    parts = [short_name(loaded.name),
              f"{config.num_hidden_layers} layers × {config.num_attention_heads} heads", config.attention_kind,
              f"{place}, {precision}", f"{len(here.encoding)} tokens"]
     return " · ".join([*parts, note] if note else parts)
+
+
+def short_name(model: str) -> str:
+    """A model's name without the folders it lies in."""
+    return Path(model).name or model
 
 
 # --- prose -------------------------------------------------------------------
@@ -194,4 +199,4 @@ def inline(text: str) -> str:
 
 @functools.cache
 def _style() -> str:
-    return (ROOT / "assets" / "app.css").read_text(encoding="utf-8")
+    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "assets").glob("app*.css")))

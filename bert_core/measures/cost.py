@@ -8,16 +8,20 @@ operations, as is usual; they are in the measured time.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
+from bert_core import model as bert
 from bert_core.config import BertConfig
+from bert_core.load import Loaded
 
-#: Largest length that is measured; attention of 12 heads then takes 200 MB a layer in fp32.
-MAX_MEASURED = 2048
+#: Tokens of each sentence when batches are measured.
+BATCH_TOKENS = 32
 
 
 class Work(NamedTuple):
@@ -164,3 +168,41 @@ def measure_time(run: Callable[[int], object], lengths: Sequence[int], repeats: 
             run(n)
             best[n] = min(best[n], (time.perf_counter() - before) * 1000)
     return [(n, ms) for n, ms in best.items() if ms < float("inf")]
+
+
+class Measured(NamedTuple):
+    """Times of one model on this machine.
+
+    Attributes:
+        lengths: (tokens, ms of one forward pass), one sentence.
+        fit: a n + b n^2 through them, in ms.
+        batches: (sentences, ms for all of them), BATCH_TOKENS each.
+        where: device, threads and precision.
+    """
+
+    lengths: list[tuple[int, float]]
+    fit: Fit
+    batches: list[tuple[int, float]]
+    where: str
+
+
+@torch.no_grad()
+def measure_encoder(loaded: Loaded, lengths: Sequence[int], batches: Sequence[int], budget: float) -> Measured:
+    """Run the encoder at each length and batch size, within `budget` seconds."""
+    model = loaded.model
+    by_length = measure_time(lambda n: _run(loaded, 1, n), lengths, budget=0.75 * budget)
+    by_batch = measure_time(lambda size: _run(loaded, size, BATCH_TOKENS), batches, budget=0.25 * budget)
+    device = model.device.type.upper() if model.device.type != "cpu" else f"CPU, {torch.get_num_threads()} threads"
+    where = f"{device} of {os.cpu_count()} cores, {str(model.dtype).removeprefix('torch.')}"
+    return Measured(by_length, fit_time(*zip(*by_length, strict=True)), by_batch, where)
+
+
+def _run(loaded: Loaded, size: int, length: int) -> None:
+    """One pass over arbitrary tokens; positions past the table start again."""
+    device, config = loaded.model.device, loaded.config
+    ids = (torch.arange(size * length, device=device) % (config.vocab_size - 1) + 1).reshape(size, length)
+    places = (torch.arange(length, device=device) % config.max_tokens).expand(size, -1)
+    seen = torch.ones_like(ids, dtype=torch.bool)
+    causal = torch.full((size,), config.is_decoder, device=device)
+    _, hidden = bert.encode(loaded.model, bert.Inputs(ids, torch.zeros_like(ids), seen, causal, places))
+    hidden.sum().item()  # waits for a GPU to be done

@@ -1,0 +1,101 @@
+"""Pictures of what an encoder costs: by formula, and measured on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bert_core.config import BertConfig
+from bert_core.figures import theme
+from bert_core.measures.cost import Fit, Memory, Work, activation_memory, crossover, forward_work
+
+#: Lengths of the curves, in tokens.
+LENGTHS = tuple(int(n) for n in np.unique(np.geomspace(16, 4096, 40).round()))
+_SQUARE, _ATTENTION, _FEED_FORWARD = theme.MASK, "#56B4E9", "#D9A441"
+_PARTS = {
+    "scores": ("attention, the n² part", _SQUARE), "projections": ("attention, its projections", _ATTENTION),
+    "feed_forward": ("feed-forward", _FEED_FORWARD), "attention": ("attention maps, n²", _SQUARE),
+    "hidden": ("hidden states", theme.NEUTRAL),
+}
+
+
+def work_info(config: BertConfig, lengths: Sequence[int] = LENGTHS) -> list[Work]:
+    """Operations at each length, without the vocabulary projection."""
+    return [forward_work(config, n) for n in lengths]
+
+
+def work_figure(config: BertConfig) -> go.Figure:
+    """GFLOP of one forward pass against length, by part, with the crossovers."""
+    works, figure = work_info(config), go.Figure()
+    for part in ("feed_forward", "projections", "scores"):
+        name, colour = _PARTS[part]
+        figure.add_scatter(x=LENGTHS, y=[getattr(w, part) / 1e9 for w in works], name=name, mode="lines",
+                           line={"color": colour, "width": 3},
+                           hovertemplate="%{x} tokens: %{y:.3g} GFLOP<extra>" + name + "</extra>")
+    theme.style(figure, x="length, tokens", y="operations of one pass, GFLOP", height=440)
+    _log_axes(figure, config)
+    for at, label in zip(crossover(config), ("n = I: the n² part overtakes", "n = I − 2D: all of attention overtakes")):
+        if LENGTHS[0] < at < LENGTHS[-1]:
+            figure.add_vline(x=at, line={"dash": "dot", "width": 1.5}, opacity=0.6)
+            figure.add_annotation(x=np.log10(at), y=0.02, yref="paper", text=label, showarrow=False, textangle=-90,
+                                  xanchor="right", yanchor="bottom", font={"size": 12})
+    return figure
+
+
+def memory_info(config: BertConfig, lengths: Sequence[int] = LENGTHS) -> list[Memory]:
+    """Bytes of all activations at each length, fp32."""
+    return [activation_memory(config, n) for n in lengths]
+
+
+def memory_figure(config: BertConfig) -> go.Figure:
+    """Megabytes of all kept activations against length, by part, fp32, one sentence."""
+    memories, figure = memory_info(config), go.Figure()
+    for part in ("hidden", "projections", "feed_forward", "attention"):
+        name, colour = _PARTS[part]
+        figure.add_scatter(x=LENGTHS, y=[getattr(m, part) / 2**20 for m in memories], name=name, mode="lines",
+                           line={"color": colour, "width": 3},
+                           hovertemplate="%{x} tokens: %{y:.3g} MB<extra>" + name + "</extra>")
+    theme.style(figure, x="length, tokens", y="activations of one sentence, MB", height=440)
+    return _log_axes(figure, config)
+
+
+def _log_axes(figure: go.Figure, config: BertConfig) -> go.Figure:
+    """Log-log, with the end of the position table marked."""
+    figure.update_xaxes(type="log", tickvals=[16, 32, 64, 128, 256, 512, 1024, 2048, 4096])
+    figure.update_yaxes(type="log", dtick=1)
+    end = config.max_tokens
+    if LENGTHS[0] < end < LENGTHS[-1]:
+        figure.add_vrect(x0=end, x1=LENGTHS[-1], fillcolor=theme.NEUTRAL, opacity=0.12, line_width=0)
+        figure.add_annotation(x=np.log10(end), y=0.98, yref="paper", text=f" past the position table ({end})",
+                              showarrow=False, xanchor="left", yanchor="top", font={"size": 12})
+    return figure
+
+
+def time_figure(measured: Sequence[tuple[int, float]], fit: Fit) -> go.Figure:
+    """Measured milliseconds against length with the fitted a n + b n²."""
+    lengths, times = zip(*measured, strict=True)
+    curve = np.linspace(lengths[0], lengths[-1], 80)
+    figure = go.Figure()
+    figure.add_scatter(x=curve, y=fit.a * curve, name="a n", mode="lines",
+                       line={"color": _FEED_FORWARD, "width": 2, "dash": "dash"})
+    figure.add_scatter(x=curve, y=fit.b * curve**2, name="b n²", mode="lines",
+                       line={"color": _SQUARE, "width": 2, "dash": "dash"})
+    figure.add_scatter(x=curve, y=fit.at(curve), name="a n + b n²", mode="lines",
+                       line={"color": theme.BOTH_WAYS, "width": 3})
+    figure.add_scatter(x=lengths, y=times, name="measured", mode="markers",
+                       marker={"color": theme.BOTH_WAYS, "size": 11, "symbol": "circle-open", "line": {"width": 3}},
+                       hovertemplate="%{x} tokens: %{y:.1f} ms<extra></extra>")
+    return theme.style(figure, x="length, tokens", y="one forward pass, ms", height=420)
+
+
+def batch_figure(measured: Sequence[tuple[int, float]]) -> go.Figure:
+    """Milliseconds a sentence against sentences in one batch."""
+    sizes, times = zip(*measured, strict=True)
+    figure = go.Figure(go.Bar(
+        x=[str(size) for size in sizes], y=[ms / size for size, ms in measured], customdata=times,
+        marker={"color": theme.BOTH_WAYS},
+        hovertemplate="%{x} together: %{y:.1f} ms each, %{customdata:.1f} ms in all<extra></extra>",
+    ))
+    return theme.style(figure, x="sentences in one batch", y="time per sentence, ms", height=320)

@@ -1,0 +1,114 @@
+"""Pictures of the Family page: where the parameters sit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+
+from bert_core.config import BertConfig
+from bert_core.figures import theme
+from bert_core.sizes import Part, parameter_table
+from bert_core.trace import Trace
+
+#: Colour of a part by the words its name contains; the first that fits.
+_COLOURS = (
+    ("word embeddings", theme.TOKEN), ("segment", theme.SEGMENT), ("position", theme.POSITION),
+    ("attention", "#56B4E9"), ("feed-forward", "#D9A441"), ("decoder", theme.TOKEN),
+)
+
+
+class Node(NamedTuple):
+    """One rectangle of the treemap."""
+
+    key: str
+    parent: str
+    label: str
+    formula: str
+    count: int
+
+
+def edited_config(layers: int, hidden: int, heads: int, vocabulary: int) -> BertConfig:
+    """A BERT of these sizes; the feed-forward part is four times as wide as D, as in the paper.
+
+    Raises:
+        ValueError: D is not a multiple of H.
+    """
+    return replace(BertConfig(), num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads,
+                   vocab_size=vocabulary, intermediate_size=4 * hidden)
+
+
+def anatomy_info(config: BertConfig, heads: tuple[str, ...] | None = None) -> tuple[Node, ...]:
+    """Root, groups and parts; each node is the exact sum of those below it."""
+    parts = parameter_table(config, heads)
+    groups: dict[str, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.group, []).append(part)
+    nodes = [Node("all", "", "all parameters", "", sum(part.count for part in parts))]
+    for group, own in groups.items():
+        nodes.append(Node(group, "all", group, "", sum(part.count for part in own)))
+        nodes += [Node(f"{group}/{part.name}", group, part.name, part.formula, part.count) for part in own]
+    return tuple(nodes)
+
+
+def anatomy_figure(nodes: tuple[Node, ...]) -> go.Figure:
+    """A treemap whose rectangles add up exactly: area is the number of parameters."""
+    total = nodes[0].count
+    figure = go.Figure(go.Treemap(
+        ids=[n.key for n in nodes], parents=[n.parent for n in nodes], labels=[n.label for n in nodes],
+        values=[n.count for n in nodes], branchvalues="total", sort=False,
+        customdata=[(n.formula, 100.0 * n.count / total) for n in nodes],
+        texttemplate="<b>%{label}</b><br>%{value:,}",
+        hovertemplate="<b>%{label}</b><br>%{value:,} parameters, %{customdata[1]:.2f} %<br>%{customdata[0]}"
+                      "<extra></extra>",
+        marker={"colors": [_colour(n) for n in nodes], "line": {"width": 1, "color": "rgba(255,255,255,0.5)"}},
+        tiling={"packing": "squarify", "pad": 2}, pathbar={"visible": True, "thickness": 28},
+    ))
+    theme.style(figure, height=540)
+    return figure.update_layout(margin={"l": 0, "r": 0, "t": 30, "b": 0}, uniformtext={"minsize": 11, "mode": "hide"})
+
+
+def _colour(node: Node) -> str:
+    if node.parent in ("", "all"):
+        return "rgba(138,143,152,0.25)"
+    return next((colour for words, colour in _COLOURS if words in node.label), theme.NEUTRAL)
+
+
+class Summary(NamedTuple):
+    """A row of the parts' table, equal layers taken together."""
+
+    part: str
+    formula: str
+    each: int
+    times: int
+
+    @property
+    def total(self) -> int:
+        return self.each * self.times
+
+
+def anatomy_table(config: BertConfig, heads: tuple[str, ...] | None = None) -> tuple[Summary, ...]:
+    """The parts with their formulas; the layers, all alike, in one row a part."""
+    rows: list[Summary] = []
+    for part in parameter_table(config, heads):
+        in_layer = part.group.startswith("layer ")
+        if in_layer and part.group != "layer 1":
+            continue
+        times = config.num_hidden_layers if in_layer else 1
+        where = "each layer" if in_layer else part.group
+        rows.append(Summary(f"{where}: {part.name}", part.formula, part.count, times))
+    return tuple(rows)
+
+
+def attention_figure(trace: Trace) -> go.Figure:
+    """Attention of the last layer, mean over its heads; rows look at columns."""
+    probs = trace.attention_probs[-1].mean(axis=0)  # (Tq, Tk)
+    names = [f"{n} {token}" for n, token in enumerate(trace.tokens)]
+    figure = go.Figure(go.Heatmap(
+        z=probs, x=names, y=names, zmin=0, zmax=1, colorscale=theme.PROBABILITY, showscale=False,
+        hovertemplate="%{y} looks at %{x}: %{z:.3f}<extra></extra>",
+    ))
+    theme.style(figure, x="to (last layer, mean of heads)", y="from", height=420)
+    figure.update_yaxes(autorange="reversed")
+    return figure.update_xaxes(tickangle=-60)

@@ -1,0 +1,170 @@
+"""What the Family page needs: anatomy, relatives, several models side by side, claims and tables."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from bert_core import Trace
+from bert_core.config import BertConfig
+from bert_core.facts import known_sizes, paper_tables, read_facts
+from bert_core.figures import family as figures
+from bert_core.figures import family_claims
+from ui import chips, components, controls, notices, shell, state
+from ui.state import Here
+from ui.views.family_html import draw, small, table, words_of
+
+#: Choices of the anatomy picture; the sizes that are edited start from base.
+BASE, LARGE, SHOWN, OWN = "base", "large", "the model above", "my own"
+#: Models side by side, and tokens up to which their attention map is drawn.
+MOST_MODELS, MOST_TOKENS = 3, 48
+
+
+# --- anatomy -----------------------------------------------------------------
+
+
+def anatomy(here: Here) -> None:
+    """The treemap of parameters, its formulas, and every known size counted."""
+    which = controls.choice("Architecture", [BASE, LARGE, SHOWN, OWN], "size")
+    config, heads = _anatomy_config(here, which)
+    if config is None:
+        return
+    nodes = figures.anatomy_info(config, heads)
+    draw(f'<p class="bw-figure-number">{nodes[0].count:,}</p>', small(
+        f"parameters: L = {config.num_hidden_layers} layers, D = {config.hidden_size}, "
+        f"H = {config.num_attention_heads} heads, I = {config.intermediate_size}, "
+        f"V = {config.vocab_size:,}, P = {config.max_position_embeddings}. "
+        "The rectangles add up to it exactly; click one to go in."))
+    components.chart(figures.anatomy_figure(nodes), "anatomy")
+    with st.expander("Every part with its formula"):
+        rows = [(s.part, s.formula, f"{s.each:,}", str(s.times), f"{s.total:,}")
+                for s in figures.anatomy_table(config, heads)]
+        rows.append(("sum", "", "", "", f"{nodes[0].count:,}"))
+        draw(table("Parts", ["part", "formula", "each", "times", "parameters"], rows, (2, 3, 4)))
+    with st.expander("Known models, counted by the same formulas"):
+        rows = [(size.name, size.what.replace("`", ""), f"{size.parameters:,}") for size in known_sizes()]
+        facts = read_facts("sizes")
+        draw(table("Parameters", ["model", "what is counted", "parameters"], rows, (2,)), small(facts["note"]))
+
+
+def _anatomy_config(here: Here, which: str) -> tuple[BertConfig | None, tuple[str, ...] | None]:
+    """The chosen architecture and its heads; None after a problem was shown."""
+    if which == SHOWN:
+        model = state.loaded(here.model).model
+        order = ("pooler", "mlm", "lm", "nsp", "classification", "token_classification", "question_answering")
+        return model.config, tuple(head for head in order if head in model.heads)
+    if which != OWN:
+        size = {BASE: "bert-base-uncased", LARGE: "bert-large-uncased"}[which]
+        return next(known.config for known in known_sizes() if known.name == size), None
+    columns = st.columns(4)
+    with columns[0]:
+        layers = controls.number("Layers L", 1, 48, "layers", 12)
+    with columns[1]:
+        hidden = controls.number("Hidden size D", 16, 4096, "hidden", 768, step=16)
+    with columns[2]:
+        heads = controls.number("Heads H", 1, 64, "heads", 12)
+    with columns[3]:
+        vocabulary = controls.number("Vocabulary V", 100, 300000, "vocabulary", 30522, step=100)
+    try:
+        return figures.edited_config(layers, hidden, heads, vocabulary), None
+    except ValueError as problem:
+        notices.problem(f"{problem}. Each head gets D / H numbers, so choose D as a multiple of H.")
+        return None, None
+
+
+# --- relatives ---------------------------------------------------------------
+
+
+def relatives() -> None:
+    """What came after, and what encoders, decoders and encoder-decoders are for."""
+    variants = read_facts("variants")["variant"]
+    rows = [(v["name"], v["changed"], v["why"], v["language"], v["paper"] or "–") for v in variants]
+    draw(table("What came after BERT", ["model", "what changed", "why", "language", "paper"], rows,
+               stacked=True))
+    kinds = words_of("family")["kinds"]
+    cards = "".join(_kind_card({key: html.escape(words) for key, words in kind.items()}) for kind in kinds)
+    draw(f"<h2>Encoder, decoder, encoder-decoder</h2><div class='bw-cards'>{cards}</div>")
+
+
+def _kind_card(kind: dict[str, str]) -> str:
+    return (f'<div class="bw-card"><h3>{kind["name"]}</h3><p>{kind["sees"]}</p>'
+            f'<p><strong>For:</strong> {kind["for"]}</p><p class="bw-small">{kind["examples"]}</p></div>')
+
+
+# --- side by side ------------------------------------------------------------
+
+
+def side_by_side(here: Here) -> None:
+    """The sentence through up to three loaded models: tokens, guesses, attention."""
+    names = [info.name for info in state.models()]
+    start = ([here.model] if here.model in names else []) + [n for n in names if n != here.model]
+    chosen = controls.many("Models", names, "with", default=start[:2])[:MOST_MODELS]
+    if not chosen:
+        notices.note("Choose at least one model.")
+        return
+    parts = ("attention_probs", "mlm_positions", "mlm_logits", "lm_logits")
+    traces = state.traces([here.request(model=name, parts=parts) for name in chosen])
+    for number, (column, trace) in enumerate(zip(st.columns(len(chosen)), traces, strict=True)):
+        with column:
+            _one_model(trace, number)
+
+
+def _one_model(trace: Trace, number: int) -> None:
+    config = trace.config
+    draw(f"<h3>{html.escape(Path(trace.model).name)}</h3>", small(
+        f"{config.model_type}, {config.num_hidden_layers} × {config.hidden_size}, {trace.attention_kind}, "
+        f"{len(trace)} tokens of {config.vocab_size:,}"))
+    chips.tokens(trace.encoding, key=f"tokens{number}", label=f"Tokens of {Path(trace.model).name}")
+    guesses = _guesses(trace)
+    if guesses is None:
+        draw(small("This checkpoint has no language-model head, so it guesses no words."))
+    else:
+        title, rows = guesses
+        draw(table(title, ["token", "probability"], rows, (1,)))
+    if trace.has("attention_probs") and len(trace) <= MOST_TOKENS:
+        components.chart(figures.attention_figure(trace), f"attention{number}")
+
+
+def _guesses(trace: Trace) -> tuple[str, list[tuple[str, str]]] | None:
+    """Title and top five of the first gap, or of what comes next; None without a head."""
+    tokenizer = state.loaded(trace.model).tokenizer
+    if trace.has("lm_logits"):
+        title, logits = "Next after the sentence", trace.lm_logits[-2]
+    elif trace.has("mlm_logits") and len(trace.mlm_positions):
+        title, logits = f"In the gap at position {trace.mlm_positions[0]}", trace.mlm_logits[0]
+    elif trace.has("mlm_logits"):
+        return "Put a [MASK] into the sentence to see its guesses", []
+    else:
+        return None
+    spread = np.exp(logits - logits.max())
+    best = np.argsort(-spread)[:5]
+    return title, [(tokenizer.token_of(i), f"{100 * spread[i] / spread.sum():.1f} %") for i in best]
+
+
+# --- claims and tables -------------------------------------------------------
+
+
+def claims(here: Here) -> None:
+    """Claims that circulate, shown wrong, and the paper's tables with their sources."""
+    found = family_claims.claims(state.loaded(here.model), here.text)
+    parts = []
+    for claim in found:
+        lines = [f'<p class="bw-wrong">{html.escape(claim.wrong)}</p>', f"<p>{shell.inline(claim.right)}</p>"]
+        if claim.evidence:
+            lines.append(f'<p class="bw-evidence">Here: {html.escape(claim.evidence)}</p>')
+        if claim.page:
+            lines.append(f'<p class="bw-evidence"><a href="/{claim.page}" target="_self">Try it: {claim.page}</a></p>')
+        parts.append(f'<section class="bw-claim">{"".join(lines)}</section>')
+    draw("<h2>Said wrongly elsewhere</h2>", *parts)
+
+
+def paper() -> None:
+    """The paper's result tables, each with its source."""
+    facts = read_facts("paper")
+    for shown in paper_tables():
+        draw(table(shown.title, shown.columns, shown.rows, range(1, len(shown.columns))), small(shown.note))
+    draw(small(f"{facts['data']['pretraining']} {facts['data']['nsp']} Source of all tables: {facts['source']}. "
+               f"{facts['note']}"))

@@ -1,0 +1,84 @@
+"""What an encoder costs: formulas, and a measurement on this machine when asked."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bert_core.figures import cost as figures
+from bert_core.load import Loaded
+from bert_core.measures.cost import Measured, activation_memory, crossover, forward_work, measure_encoder
+from ui import components, controls, notices, state
+from ui.state import Here
+from ui.views.family_html import draw, small, table
+
+#: Lengths measured, in tokens; those past the position table use its rows again.
+LENGTHS = (16, 32, 64, 128, 256, 384, 512, 768, 1024)
+BATCHES = (1, 2, 4, 8, 16)
+#: Seconds for all measurements of one model.
+BUDGET = 12.0
+
+
+def cost(here: Here) -> None:
+    """Operations, memory and measured time against length."""
+    loaded = state.loaded(here.model)
+    config, at = loaded.config, crossover(loaded.config)
+    which = controls.choice("Cost", ["operations", "memory", "time, measured here"], "cost")
+    if which == "operations":
+        components.chart(figures.work_figure(config), "work")
+        draw(small("By formula, per layer: projections 8 n D², feed-forward 4 n D I, scores and weighted sum 4 n² D. "
+                   f"For this model the n² part alone overtakes the feed-forward at {at.scores:,.0f} tokens"
+                   + (f", attention with its projections at {at.attention:,.0f}." if at.attention
+                      else "; attention with its projections costs more at every length.")))
+        _numbers(here)
+    elif which == "memory":
+        components.chart(figures.memory_figure(config), "memory")
+        draw(small("By formula, fp32, everything kept as in training or in a Trace: hidden states (L + 1) n D, five "
+                   "projections of n D a layer, n I a layer, and two maps of H n² a layer. A forward pass that keeps "
+                   "nothing needs one layer at a time."))
+        _numbers(here)
+    else:
+        _time(here, loaded)
+
+
+def _numbers(here: Here) -> None:
+    """The same as a table."""
+    config = state.loaded(here.model).config
+    rows = []
+    for n in (16, 64, 128, 256, 512, 1024, 2048, 4096):
+        work, memory = forward_work(config, n), activation_memory(config, n)
+        rows.append((f"{n:,}", f"{work.total / 1e9:,.2f}", f"{100 * work.scores / work.total:.1f} %",
+                     f"{memory.total / 2**20:,.1f}", f"{100 * memory.attention / memory.total:.1f} %"))
+    with st.expander("The numbers"):
+        draw(table("Cost of one sentence", ["tokens", "GFLOP", "of it n²", "activations, MB", "of it n²"], rows,
+                   range(5)))
+
+
+def _time(here: Here, loaded: Loaded) -> None:
+    asked = st.button("Measure now", help=f"About {BUDGET:.0f} seconds on this machine; kept for everyone after that")
+    if not asked and here.model not in _done():
+        notices.note("Nothing measured yet for this model on this machine.")
+        return
+    measured = _measure(here.model, loaded)
+    _done().add(here.model)
+    fit = measured.fit
+    cross = f"{fit.crossover:,.0f} tokens" if fit.crossover < 1e6 else "no length that matters: no n² was seen"
+    components.chart(figures.time_figure(measured.lengths, fit), "time")
+    draw(small(f"Measured on this machine ({measured.where}), the fastest of three runs each. "
+               f"Fitted: {1000 * fit.a:.2f} µs · n + {1e6 * fit.b:.2f} ns · n², off by {100 * fit.error:.0f} % on "
+               f"average; b n² overtakes a n at {cross}. Past {loaded.config.max_tokens} tokens the position rows are "
+               "used again, so only the time means something."))
+    components.chart(figures.batch_figure(measured.batches), "batch")
+    with st.expander("The numbers"):
+        rows = [(f"{n:,}", f"{ms:.2f}", f"{float(fit.at(n)):.2f}") for n, ms in measured.lengths]
+        draw(table("Time against length", ["tokens", "measured, ms", "fitted, ms"], rows, (0, 1, 2)))
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _done() -> set[str]:
+    """Names of the models that were measured in this process."""
+    return set()
+
+
+@st.cache_resource(show_spinner="Measuring …", max_entries=8)
+def _measure(name: str, _loaded: Loaded) -> Measured:
+    return measure_encoder(_loaded, LENGTHS, BATCHES, BUDGET)
