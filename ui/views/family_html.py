@@ -33,8 +33,8 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], n
 
     head = "".join(cell("th", n, text) for n, text in enumerate(columns))
     body = "".join("<tr>" + "".join(cell("td", n, text) for n, text in enumerate(row)) + "</tr>" for row in rows)
-    label = html.escape(caption, quote=True)
-    return (f'<div class="bw-scroll" role="region" tabindex="0" aria-label="{label}"><table class="bw-table{' bw-stacked' * stacked}">'
+    label, kind = html.escape(caption, quote=True), "bw-table bw-stacked" if stacked else "bw-table"
+    return (f'<div class="bw-scroll" role="region" tabindex="0" aria-label="{label}"><table class="{kind}">'
             f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 
 
