@@ -1,0 +1,136 @@
+// Attention: the grid of all heads and one layer's open heads, large.
+// Layer, head, token and look live in the address; Python puts them there.
+
+export default function (component) {
+  const { parentElement, data } = component;
+  const root = child(parentElement, "section", "att-root", { "aria-label": "Attention of every head" });
+  const fresh = unpack(data), view = root.view ?? (root.view = newView(root, fresh));
+  view.component = component;
+  takeData(view, fresh);
+  buildOnce(view);
+  view.draw();
+  onThemeChange(parentElement, view.draw);
+  if (!view.resizes) {
+    view.resizes = new ResizeObserver(() => view.draw());
+    view.resizes.observe(root);
+  }
+  return () => { clearInterval(view.tour); view.resizes.disconnect(); view.resizes = null; view.tour = null; };
+}
+
+function newView(root, data) {
+  const link = new URLSearchParams(window.location?.search ?? "");
+  const whole = (key, count) => { const n = Number(link.get(key)); return Number.isInteger(n) && n >= 1 && n <= count ? n - 1 : null; };
+  const token = link.has("token") ? Number(link.get("token")) : NaN;
+  const view = {
+    root, data, layer: data.layer, head: whole("head", data.heads) ?? data.head, hover: null, side: "from", cursor: null, tour: null,
+    token: Number.isInteger(token) && token >= 0 && token < data.tokens.length ? token : null,
+    look: readLook(link.get("look") ?? data.look, data.heads), off: new Set(), cut: new Set(), stamp: 0,
+  };
+  view.draw = () => drawAll(view);
+  view.drawFocus = () => drawFocus(view);
+  view.tellView = () => tellView(view);
+  view.tellOff = () => send(view.component, { kind: "off", heads: [...view.off].sort((a, b) => a - b) });
+  view.tellCut = () => send(view.component, { kind: "cut", pairs: [...view.cut].sort((a, b) => a - b) });
+  return view;
+}
+
+// New numbers: what is open stays open where it is still there.
+function takeData(view, data) {
+  const codes = data.arrays.exact.data, weights = new Float32Array(codes.length);
+  for (let i = 0; i < codes.length; i++) weights[i] = (codes[i] / 65535) ** 2;
+  data.arrays.exact.data = weights;
+  const other = data.id !== view.data.id;
+  view.data = data;
+  view.stamp += 1;
+  if (other) view.hover = null;
+  if (view.layer >= data.layers || view.head >= data.heads) [view.layer, view.head] = [data.layer, 0];
+  if (view.token !== null && view.token >= data.tokens.length) view.token = null;
+  view.look.more = new Set([...view.look.more].filter((head) => head < data.heads));
+  view.off = new Set(data.off);
+  view.cut = new Set(data.cut);
+}
+
+function buildOnce(view) {
+  const { root } = view;
+  if (root.firstChild) return;
+  const left = make("div", "att-left"), right = make("div", "att-right");
+  left.append(make("div", "att-scrub"), make("div", "att-gridbox"), make("div", "att-gridtable"), make("aside", "att-card"));
+  right.append(make("div", "att-controls"), make("h3", "att-title"), make("div", "att-headbox"), make("div", "att-details"),
+    make("div", "att-save"), make("div", "att-headtable"));
+  root.append(left, right);
+  const save = root.querySelector(".att-save");
+  for (const kind of ["PNG", "SVG"]) {
+    const button = make("button", "", `Save as ${kind}`, { type: "button" });
+    button.onclick = () => savePicture(view, kind);
+    save.append(button);
+  }
+}
+
+function drawAll(view) {
+  const { root } = view, part = (name) => root.querySelector(`.${name}`);
+  const paint = theme(root.getRootNode() instanceof ShadowRoot ? root.getRootNode() : root.parentElement);
+  view.paint = paint;
+  view.font = cssValue(root, "--st-font") || "sans-serif";
+  root.classList.toggle("att-narrow", root.clientWidth < 820);
+  drawScrub(view, part("att-scrub"));
+  drawGrid(view, part("att-gridbox"), paint);
+  drawControls(view, part("att-controls"));
+  drawCard(view, part("att-card"));
+  part("att-title").replaceChildren(...titleParts(view));
+  drawFocus(view);
+  drawTables(view, part("att-gridtable"), part("att-headtable"));
+  Object.assign(root.dataset, { layer: view.layer + 1, head: view.head + 1, exact: String(currentMaps(view)[0].exact), id: view.data.id });
+  root.dataset.draws = String(Number(root.dataset.draws ?? 0) + 1);
+}
+
+// Only what follows the pointer.
+function drawFocus(view) {
+  const part = (name) => view.root.querySelector(`.${name}`);
+  drawHead(view, part("att-headbox"), view.paint);
+  drawDetails(view, part("att-details"));
+  if (view.data.tokens.length > 64 && part("att-headtable").querySelector("details[open]")) {
+    drawTables(view, part("att-gridtable"), part("att-headtable"));
+  }
+}
+
+function titleParts(view) {
+  const heads = headsShown(view), parts = [make("span", "", `Layer ${view.layer + 1}`)];
+  heads.forEach((head, index) => {
+    const tag = make("span", "att-tag", `head ${head + 1}`);
+    if (heads.length > 1) tag.style.setProperty("--head", rgb(HEAD_COLOURS[index]));
+    parts.push(tag);
+  });
+  if (heads.length === 1 && view.data.mode !== "act") parts.push(make("span", "att-quiet", "Shift-click a head of this layer to add it"));
+  if (view.look.specials !== "show") parts.push(make("span", "att-quiet", `${SPECIALS_SAY[view.look.specials]}.`));
+  if (view.data.mode === "act") parts.push(make("span", "att-quiet", "Click a cell of the map to cut that pair"));
+  return parts;
+}
+
+// Where the visitor is, soon but not for each step of a slider; at once when exact numbers are missing.
+function tellView(view) {
+  clearTimeout(view.telling);
+  const tell = () => send(view.component, {
+    kind: "view", layer: view.layer, head: view.head, token: view.token ?? -1, look: writeLook(view.look),
+  });
+  view.telling = setTimeout(tell, view.data.exact.includes(view.layer) ? 350 : 60);
+}
+
+function savePicture(view, kind) {
+  const { geometry, paint } = view, maps = currentMaps(view);
+  const name = `attention-layer${view.layer + 1}-head${view.head + 1}`;
+  if (kind === "SVG") {
+    const surface = new SvgSurface(geometry.width, geometry.height, rgb(paint.paper));
+    paintHead(view, surface, maps, geometry, paint, focusOf(view));
+    surface.save(`${name}.svg`);
+    return;
+  }
+  const flat = document.createElement("canvas"), ratio = 2;
+  flat.width = geometry.width * ratio;
+  flat.height = geometry.height * ratio;
+  const context = flat.getContext("2d");
+  context.scale(ratio, ratio);
+  const surface = new CanvasSurface(context);
+  surface.rect(0, 0, geometry.width, geometry.height, rgb(paint.paper));
+  paintHead(view, surface, maps, geometry, paint, focusOf(view));
+  flat.toBlob((blob) => download(blob, `${name}.png`));
+}

@@ -1,0 +1,193 @@
+// Beside the pictures: the controls, the open head's card, the lit token's weights, the tables.
+
+// [key of HeadNumbers, what it says, unit]; the order of the payload's numbers.
+const CARD = [
+  ["entropy", "Entropy", "nats"], ["distance", "Mean distance", "tokens"], ["cls", "On [CLS]", "share"],
+  ["sep", "On [SEP]", "share"], ["previous", "On the token before", "share"],
+  ["following", "On the token after", "share"], ["itself", "On itself", "share"],
+];
+
+const SPECIALS_SAY = {
+  show: "[CLS] and [SEP] are shown as any token", hide: "[CLS] and [SEP] hidden: weights as they are, so rows sum to less than 1",
+  renormalise: "[CLS] and [SEP] hidden and rows rescaled to 1: not what the model used",
+};
+
+function exactly(p) { return p > 0 && p < 0.00005 ? "<0.0001" : p.toFixed(4); }
+
+// --- controls --------------------------------------------------------------------
+
+function drawControls(view, parent) {
+  const { look, data } = view;
+  const set = (field, value) => { look[field] = value; view.draw(); view.tellView(); };
+  segmented(parent, "att-draw", "Drawn as", [["lines", "Lines"], ["map", "Map"]], drawKind(view), (v) => set("draw", v));
+  select(parent, "att-words", "Rows and columns", [["", "Word pieces"], ["words", "Whole words"]],
+    look.words ? "words" : "", (v) => set("words", v === "words"), "Words: columns of their pieces summed, rows averaged");
+  select(parent, "att-specials", "Special tokens", [["show", "Shown"], ["hide", "Hidden"],
+    ["renormalise", "Hidden, rescaled"]], look.specials, (v) => set("specials", v), SPECIALS_SAY[look.specials]);
+  const segments = select(parent, "att-segments", "Sentences", [["all", "All"], ["aa", "A to A"], ["ab", "A to B"],
+    ["ba", "B to A"], ["bb", "B to B"]], look.segments, (v) => set("segments", v));
+  segments.hidden = !data.segments.includes(1) && look.segments === "all";
+  select(parent, "att-top", "Strongest a row", [["0", "All"], ...[1, 2, 3, 5, 10].map((n) => [String(n), String(n)])],
+    String(look.top), (v) => set("top", Number(v)));
+  range(parent, "att-min", "At least", 0, 50, Math.round(100 * look.min), (v) => `${v} %`, (v) => set("min", v / 100));
+}
+
+function field(parent, name, label, tag) {
+  const box = child(parent, "label", name);
+  if (!box.firstChild) box.append(make("span", "att-label", label), make(tag));
+  return [box, box.lastChild];
+}
+
+function select(parent, name, label, options, value, onChange, help = "") {
+  const [box, input] = field(parent, name, label, "select");
+  if (!input.options.length) options.forEach(([key, text]) => input.append(make("option", "", text, { value: key })));
+  if (help) box.title = help;
+  input.value = value;
+  input.onchange = () => onChange(input.value);
+  return box;
+}
+
+function range(parent, name, label, low, high, value, say, onChange) {
+  const [box, input] = field(parent, name, label, "input");
+  Object.assign(input, { type: "range", min: low, max: high, step: 1, value });
+  box.firstChild.textContent = `${label} ${say(value)}`;
+  input.oninput = () => onChange(Number(input.value));
+  return box;
+}
+
+function segmented(parent, name, label, options, value, onChange) {
+  const box = child(parent, "div", name, { role: "group", "aria-label": label });
+  box.classList.add("att-group");
+  if (!box.firstChild) options.forEach(([key, text]) => box.append(make("button", "", text, { type: "button", "data-value": key })));
+  for (const button of box.children) {
+    button.setAttribute("aria-pressed", String(button.dataset.value === value));
+    button.onclick = () => onChange(button.dataset.value);
+  }
+  return box;
+}
+
+// --- layers and the tour -----------------------------------------------------------
+
+function drawScrub(view, parent) {
+  const { layers, heads } = view.data;
+  range(parent, "att-layer", "Layer", 1, layers, view.layer + 1, (v) => `${v} of ${layers}`, (v) => openHead(view, v - 1, view.head));
+  range(parent, "att-which", "Head", 1, heads, view.head + 1, (v) => `${v} of ${heads}`, (v) => openHead(view, view.layer, v - 1));
+  const play = child(parent, "button", "att-play", { type: "button" });
+  play.textContent = view.tour ? "❚❚ Pause" : "▶ Tour";
+  play.title = "Opens every head in turn";
+  play.onclick = () => (view.tour ? stopTour(view) : startTour(view));
+}
+
+function startTour(view) {
+  const next = () => {
+    if (!view.root.isConnected) return stopTour(view);
+    const { layers, heads } = view.data, place = (view.layer * heads + view.head + 1) % (layers * heads);
+    openHead(view, Math.floor(place / heads), place % heads);
+    return undefined;
+  };
+  view.tour = setInterval(next, 900);
+  next();
+}
+
+function stopTour(view) {
+  clearInterval(view.tour);
+  view.tour = null;
+  if (view.root.isConnected) view.draw();
+}
+
+// --- the open head's card ------------------------------------------------------------
+
+function drawCard(view, parent) {
+  const { numbers } = view.data.arrays, count = view.data.layers * view.data.heads;
+  const at = view.layer * view.data.heads + view.head;
+  parent.replaceChildren(make("h3", "", `Layer ${view.layer + 1}, head ${view.head + 1}`));
+  if (view.data.roles) parent.append(make("p", "att-role", view.data.roles[at]));
+  const list = make("dl");
+  CARD.forEach(([key, title, unit], row) => {
+    const values = numbers.data.subarray(row * count, (row + 1) * count), value = values[at];
+    const below = values.reduce((sum, other) => sum + (other < value), 0);
+    const meter = make("span", "att-rank", "", { role: "img", "aria-label": `higher than ${below} of ${count - 1} heads` });
+    meter.style.setProperty("--at", `${(100 * below) / Math.max(count - 1, 1)}%`);
+    const shown = unit === "share" ? percent(value) : `${value.toFixed(2)} ${unit}`;
+    const line = make("div", "", "", { "data-number": key, title: `higher than ${below} of the other ${count - 1} heads` });
+    line.append(make("dt", "", title), make("dd", "", shown), meter);
+    list.append(line);
+  });
+  parent.append(list, make("p", "att-quiet", "The dot: where this head stands among all heads, lowest to highest, on this text."));
+}
+
+// --- the lit token's exact weights -----------------------------------------------------
+
+function drawDetails(view, parent) {
+  const maps = currentMaps(view), map = maps[0], focus = focusOf(view);
+  const says = child(parent, "p", "att-says", { "aria-live": "polite" });
+  const lists = child(parent, "div", "att-lists");
+  const exact = map.exact ? "" : " Thumbnail only; the exact layer is on its way.";
+  const pinned = view.token !== null && !view.hover;
+  if (!focus) {
+    says.textContent = `Point at a token, or use the arrow keys, to see its exact weights in both directions.${exact}`;
+    lists.replaceChildren(strongestPairs(map));
+    return;
+  }
+  const { items, n, values } = map, item = items[focus.item];
+  const looks = Array.from({ length: n }, (_, k) => [k, values[focus.item * n + k]]);
+  const seen = Array.from({ length: n }, (_, q) => [q, values[q * n + focus.item]]);
+  const pair = focus.other === undefined ? "" :
+    ` From “${item.text}” to “${items[focus.other].text}”: ${exactly(values[focus.item * n + focus.other])}.`;
+  says.textContent = `“${item.text}”, position ${item.pieces[0]}${pinned ? ", pinned" : ""}.${pair}${exact}`;
+  lists.replaceChildren(weightList("looks at", looks, items, "from"), weightList("is looked at by", seen, items, "to"));
+}
+
+// With no token lit: the largest weights of the map as it is shown.
+function strongestPairs({ items, n, values }) {
+  const best = [];
+  for (let i = 0; i < n * n; i++) {
+    if (best.length === 6 && values[i] <= best[5][1]) continue;
+    best.push([i, values[i]]);
+    best.sort((a, b) => b[1] - a[1]);
+    best.length = Math.min(best.length, 6);
+  }
+  const box = make("div", "att-list att-wide"), list = make("ol");
+  for (const [i, p] of best) if (p > 0) list.append(weightLine(`${items[Math.floor(i / n)].text} → ${items[i % n].text}`, p, i));
+  box.append(make("h4", "", "Strongest pairs of this head"), list);
+  return box;
+}
+
+function weightLine(text, p, position) {
+  const line = make("li", "", "", { "data-position": position, "data-weight": p }), bar = make("span", "att-bar");
+  bar.style.setProperty("--p", `${100 * Math.min(1, p)}%`);
+  line.append(make("span", "att-token", text), bar, make("span", "att-number", exactly(p)));
+  return line;
+}
+
+function weightList(title, pairs, items, side) {
+  const box = make("div", `att-list att-${side}`);
+  const total = pairs.reduce((sum, [, p]) => sum + p, 0);
+  box.append(make("h4", "", title), make("p", "att-quiet", `sum ${total.toFixed(3)}`));
+  const list = make("ol");
+  for (const [i, p] of pairs.sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 6)) {
+    if (p > 0) list.append(weightLine(items[i].text, p, items[i].pieces[0]));
+  }
+  box.append(list);
+  return box;
+}
+
+// --- tables ------------------------------------------------------------------------
+
+function drawTables(view, gridBox, headBox) {
+  const { layers, heads, arrays } = view.data, count = layers * heads;
+  numbersTable(gridBox, "Every head on this text", ["head", ...CARD.map(([, title, unit]) => `${title} (${unit})`)],
+    () => Array.from({ length: count }, (_, i) => [`${Math.floor(i / heads) + 1}-${(i % heads) + 1}`,
+      ...CARD.map((_, row) => arrays.numbers.data[row * count + i])]));
+  const map = currentMaps(view)[0], { items, n, values } = map;
+  const name = `Attention of layer ${view.layer + 1}, head ${view.head + 1}, as shown`;
+  if (n <= 64) {
+    numbersTable(headBox, `${name}: from rows to columns`, ["from \\ to", ...items.map((item) => item.text)],
+      () => items.map((item, q) => [item.text, ...values.subarray(q * n, (q + 1) * n)]));
+    return;
+  }
+  const at = focusOf(view)?.item ?? 0;
+  numbersTable(headBox, `${name}: “${items[at].text}” and every token; other tokens when lit, all of them under Export`,
+    ["token", "position", "it looks at", "it is looked at by"],
+    () => items.map((item, i) => [item.text, item.pieces[0], values[at * n + i], values[i * n + at]]));
+}

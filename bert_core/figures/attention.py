@@ -1,0 +1,83 @@
+"""From a Trace to what the attention component draws: a header and a few small arrays.
+
+Dimensions: L layers, H heads, T tokens, S cells of a thumbnail's side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bert_core.measures.attention import head_numbers, thumbnails, word_groups
+from bert_core.trace import Array, Trace
+
+#: Cells of a thumbnail's side.
+THUMBNAIL = 40
+#: If all layers take no more bytes than this they are all sent exactly.
+ALL_EXACT_BYTES = 320 * 1024
+
+
+def heads_payload(
+    trace: Trace, layer: int, head: int = 0, mode: str = "look", roles: Sequence[str] | None = None,
+    every_layer: bool = False,
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Every head as a thumbnail, the open layer exactly.
+
+    Args:
+        trace: with attention_probs (L, H, Tq, Tk).
+        layer: 0-based, sent exactly; all layers are where they are small.
+        mode: 'look', or 'act' where a click switches off and cuts.
+        roles: a line for each head, layer by layer; shown on its card.
+        every_layer: send all layers exactly whatever their size.
+
+    Returns:
+        Header, and arrays: `thumbs` (L, H, S, S) uint8 of round(255 sqrt(p)),
+        the largest weight of each cell; `exact` (layers sent, H, T, T) uint16 of
+        round(65535 sqrt(p)), off by at most 0.00002; `numbers` (7, L, H)
+        float32, the fields of HeadNumbers.
+    """
+    probs = trace.attention_probs
+    layers, heads, length = probs.shape[:3]
+    small = 2 * probs.size <= ALL_EXACT_BYTES
+    exact = list(range(layers)) if small or every_layer else [layer]
+    thumbs = thumbnails(probs, THUMBNAIL)
+    header = describe(trace) | {
+        "mode": mode, "layers": layers, "heads": heads, "layer": layer, "head": head, "exact": exact,
+        "size": thumbs.shape[-1], "off": sorted(a * heads + b for a, b in trace.request.heads_off),
+        "cut": sorted(q * length + k for q, k in trace.request.cut),
+    }
+    if roles is not None:
+        header["roles"] = list(roles)
+    arrays = {"thumbs": thumbs, "exact": quantise16(probs[exact]),
+              "numbers": np.stack(head_numbers(trace)).astype(np.float32)}
+    return header, arrays
+
+
+def quantise16(probs: Array) -> Array:
+    """round(65535 sqrt(p)) as uint16: as small as float16, and four decimals come back right."""
+    roots = np.sqrt(np.clip(probs, 0.0, 1.0), dtype=np.float32)
+    return np.rint(roots * 65535.0).astype(np.uint16)
+
+
+def describe(trace: Trace) -> dict[str, Any]:
+    """The tokens and what is known of each, as plain JSON."""
+    encoding = trace.encoding
+    words = [0] * len(encoding)
+    for number, group in enumerate(word_groups(encoding)):
+        for position in group:
+            words[position] = number
+    return {
+        "id": fingerprint(trace), "tokens": list(encoding.tokens), "special": [int(s) for s in encoding.special],
+        "segments": list(encoding.token_type_ids), "words": words, "model": trace.model,
+        "kind": trace.attention_kind,
+    }
+
+
+def fingerprint(trace: Trace) -> str:
+    """The same for the same model and input, whatever was done to the run."""
+    request = trace.request
+    parts = (trace.model, request.text, request.pair, request.attention, trace.encoding.input_ids)
+    return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,0 +1,94 @@
+"""The Attention page's first view: the grid of all heads and one head large."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bert_core.figures.attention import heads_payload
+from bert_core.trace import TraceRequest
+from ui import components, state
+from ui.state import Here
+
+VIEWS = ("All heads", "Step by step", "Roles", "Act", "Attribution", "bertviz", "Export")
+#: What the component may put in the address: words and numbers joined by dots.
+LOOK = re.compile(
+    r"(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t\d{1,2}|n\d{1,2}|h\d{1,3}(?:-\d{1,3})*)"
+    r"(?:\.(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t\d{1,2}|n\d{1,2}|h\d{1,3}(?:-\d{1,3})*))*"
+)
+
+
+def request(here: Here, **changes: Any) -> TraceRequest:
+    """The run whose attention is shown; only the attention is kept of it."""
+    return here.request(parts=("attention_probs",), **changes)
+
+
+def sizes(here: Here) -> tuple[int, int]:
+    """(L, H) of the model in use."""
+    config = state.loaded(here.model).config
+    return config.num_hidden_layers, config.num_attention_heads
+
+
+def opened(here: Here) -> tuple[int, int]:
+    """0-based layer and head that the address names, counted from 1 there."""
+    layers, heads = sizes(here)
+    return state.param("layer", place_of(layers), layers // 2), state.param("head", place_of(heads), 0)
+
+
+def place_of(count: int):
+    """Parser of a place counted from 1; ValueError if it isn't there."""
+
+    def parse(raw: str) -> int:
+        value = int(raw[:6])
+        if not 1 <= value <= count:
+            raise ValueError(f"{value} is outside 1 to {count}")
+        return value - 1
+
+    return parse
+
+
+def all_heads(here: Here) -> None:
+    """Draw the grid and the open head."""
+    layer, head = opened(here)
+    trace = state.trace(request(here))
+    header, arrays = heads_payload(trace, layer)
+    components.mount("attention", "attention", components.pack(header, arrays), on_event=receive_view(here))
+    _check_link(head)
+
+
+def _check_link(head: int) -> None:
+    """Say it if the address brought a look that can't be used; head is read for the same reason."""
+    state.param("look", parse_look, "")
+
+
+def parse_look(raw: str) -> str:
+    """The look as it stands in the address; ValueError if it is none."""
+    if len(raw) > 200 or (raw and not LOOK.fullmatch(raw)):
+        raise ValueError("no look")
+    return raw
+
+
+def receive_view(here: Here):
+    """on_event of the component: check where the visitor is and put it in the address."""
+    layers, heads = sizes(here)
+    tokens = len(here.encoding)
+
+    def receive(message: Mapping[str, Any]) -> None:
+        components.word(message, "kind", ("view",))
+        layer, head = components.number(message, "layer", layers), components.number(message, "head", heads)
+        token, look = message.get("token"), message.get("look")
+        if token != -1:
+            components.number(message, "token", tokens)
+        if not isinstance(look, str):
+            raise components.BadMessage("look is no text")
+        try:
+            parse_look(look)
+        except ValueError as problem:
+            raise components.BadMessage(str(problem)) from None
+        state.set_param("layer", str(layer + 1))
+        state.set_param("head", str(head + 1))
+        state.set_param("token", None if token == -1 else str(token))
+        state.set_param("look", look)
+
+    return receive
