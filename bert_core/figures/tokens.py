@@ -1,0 +1,77 @@
+"""What the Tokens page draws, as plain data for its components."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bert_core.measures.wordpiece import Cut, Word
+from bert_core.tokenizer import Encoding
+
+#: Pieces of one cut that are drawn; the count says how many there are.
+SHOWN_PIECES = 400
+
+
+def word_data(words: Sequence[Word], chosen: int | None) -> dict[str, Any]:
+    """The words, and the look-ups of the chosen one."""
+    attempts = words[chosen].attempts if chosen is not None else ()
+    return {
+        "words": [{"raw": w.raw, "normal": w.normal or "(nothing)", "changed": w.raw != w.normal, "special": w.special}
+                  for w in words],
+        "word": chosen,
+        "attempts": [[{"c": a.candidate, "ok": a.found} for a in group] for group in attempts],
+    }
+
+
+def ladder_note(word: Word | None, longest: int) -> str:
+    """What happened to the chosen word, in one sentence."""
+    if word is None:
+        return "No word to cut."
+    if word.special:
+        return f"“{word.normal}” is a special token: it is taken whole, before anything is split."
+    if not word.attempts:
+        return (f"“{word.normal[:20]}…” has {len(word.normal)} characters; beyond {longest} a word is [UNK] "
+                "without a look-up.")
+    tried = sum(len(group) for group in word.attempts)
+    if not word.attempts[-1][-1].found:
+        return (f"“{word.normal}”: {tried} look-ups, and no piece fits what is left, "
+                "so the whole word becomes [UNK].")
+    pieces = "one piece" if len(word.pieces) == 1 else f"{len(word.pieces)} pieces"
+    look_ups = "one look-up" if tried == 1 else f"{tried} look-ups"
+    return f"“{word.normal}” becomes {pieces} after {look_ups}: the longest candidate in the vocabulary wins each time."
+
+
+def normal_note(words: Sequence[Word]) -> str:
+    """How many words normalisation changed."""
+    changed = sum(word.raw != word.normal for word in words)
+    if not words:
+        return "There is no word in the text: only the special tokens remain."
+    return (f"{len(words)} words and signs; normalising changed {changed} of them. "
+            "Choose one to see how it is cut.")
+
+
+def choose_word(words: Sequence[Word]) -> int | None:
+    """The word to open first: the one that took most look-ups."""
+    if not words:
+        return None
+    tried = [sum(len(group) for group in word.attempts) for word in words]
+    return tried.index(max(tried))
+
+
+def id_rows(encoding: Encoding, pad_to: int, pad_id: int, has_segments: bool) -> list[dict[str, Any]]:
+    """Rows of the table: ids, segments, positions, attention mask, with padding on the right."""
+    count = len(encoding)
+    extra = max(0, pad_to - count)
+    rows = [{"name": "vocabulary id", "kind": "id", "values": [*encoding.input_ids, *[pad_id] * extra]}]
+    if has_segments:
+        rows.append({"name": "segment", "kind": "segment", "values": [*encoding.token_type_ids, *[0] * extra]})
+    rows.append({"name": "position", "kind": "position", "values": list(range(count + extra))})
+    rows.append({"name": "attention mask", "kind": "mask", "values": [1] * count + [0] * extra})
+    return rows
+
+
+def cut_note(cut: Cut, words: int) -> str:
+    """'14 pieces for 9 words, out of 30,522'."""
+    known = f", out of {cut.vocabulary:,}" if cut.vocabulary else ""
+    shown = f"; the first {SHOWN_PIECES} are drawn" if len(cut.pieces) > SHOWN_PIECES else ""
+    return f"{len(cut.pieces):,} pieces for {words:,} words{known}{shown}"

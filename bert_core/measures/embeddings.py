@@ -1,0 +1,100 @@
+"""Numbers about the three embedding tables and their sum.
+
+Devlin et al. 2018, section 3, figure 2: token + segment + position, then
+LayerNorm. BERT's positions are learned, not sinusoidal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bert_core.model import Model
+
+Array = np.ndarray
+
+#: Orders in which the position ids may be handed out.
+ORDERS = ("as written", "reversed", "shuffled", "all the same")
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A row of the word table near another one; cosine, -1 to 1."""
+
+    id: int
+    cosine: float
+
+
+def word_table(model: Model) -> Array:
+    """(V, E) token embeddings."""
+    return model.weights[f"{model.names.word}.weight"].float().cpu().numpy()
+
+
+def position_table(model: Model) -> Array:
+    """(P, E) position embeddings, those before the first used row left out."""
+    table = model.weights[f"{model.names.position}.weight"].float().cpu().numpy()
+    return table[model.config.position_offset:]
+
+
+def norm_parameters(model: Model) -> tuple[Array, Array]:
+    """(E,) weight and bias of the LayerNorm after the sum."""
+    name = model.names.embedding_norm
+    return (model.weights[f"{name}.weight"].float().cpu().numpy(), model.weights[f"{name}.bias"].float().cpu().numpy())
+
+
+def unit_rows(table: Array) -> Array:
+    """Rows of length 1; a row of zeros stays."""
+    length = np.linalg.norm(table, axis=-1, keepdims=True)
+    return table / np.where(length > 0, length, 1.0)
+
+
+def cosine_matrix(table: Array) -> Array:
+    """(N, N) cosine of every row with every row."""
+    rows = unit_rows(table)
+    return np.clip(rows @ rows.T, -1.0, 1.0)
+
+
+def neighbours(table: Array, index: int, k: int) -> tuple[Neighbour, ...]:
+    """The k rows nearest to row `index` by cosine, itself left out."""
+    target = table[index]
+    length = np.linalg.norm(target)
+    if length == 0:
+        return ()
+    norms = np.linalg.norm(table, axis=1)
+    cosine = (table @ target) / np.maximum(norms * length, 1e-12)
+    cosine[index] = -np.inf
+    best = np.argsort(-cosine, kind="stable")[:k]
+    return tuple(Neighbour(int(i), float(cosine[i])) for i in best)
+
+
+def mean_random_cosine(table: Array, pairs: int = 20_000, seed: int = 0) -> float:
+    """Average cosine of random pairs of rows: what two unrelated pieces have."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.integers(len(table), size=(2, pairs))
+    apart = first != second
+    rows = unit_rows(table)
+    return float((rows[first[apart]] * rows[second[apart]]).sum(axis=1).mean())
+
+
+def order(kind: str, length: int, seed: int) -> tuple[int, ...] | None:
+    """Position ids for T tokens; [CLS] and the last token keep theirs.
+
+    Args:
+        kind: one of ORDERS; 'all the same' gives every token position 0.
+
+    Returns:
+        (T,) ids, or None where nothing changes.
+    """
+    if kind == "as written" or length < 3:
+        return None
+    if kind == "all the same":
+        return (0,) * length
+    inner = np.arange(1, length - 1)
+    inner = inner[::-1] if kind == "reversed" else np.random.default_rng(seed).permutation(inner)
+    return (0, *inner.tolist(), length - 1)
+
+
+def row_cosines(first: Array, second: Array) -> Array:
+    """(T,) cosine of each row of one (T, D) with the same row of another."""
+    return (unit_rows(first) * unit_rows(second)).sum(axis=-1)
