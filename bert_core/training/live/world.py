@@ -88,3 +88,37 @@ def sentence(pattern: str, slots: Mapping[str, str]) -> str:
     text = re.sub(r"\{(\w+)\}", lambda m: slots[m[1]].capitalize() if m[1] in names else slots[m[1]], pattern)
     text = re.sub(r"\s+([,.])", r"\1", re.sub(r"\s+", " ", text)).strip()
     return text[0].upper() + text[1:]
+
+
+def mirrored(grammar: Mapping, count: int, pairs: set[tuple[str, str]], seed: int) -> list[tuple[str, str]]:
+    """Draw sentences whose mirror image, with the two nouns swapped, has the other label.
+
+    Args:
+        grammar: order.toml.
+        count: sentences wanted, mirror images included; even.
+        pairs: the (person, animal) pairs to draw from.
+
+    Returns:
+        (sentence, 'person' or 'animal'), a sentence and its mirror image in turn.
+    """
+    rng = np.random.default_rng(seed)
+    known = sorted(pairs)
+    drawn: dict[str, str] = {}
+    while len(drawn) < count:
+        person, animal = known[rng.integers(len(known))]
+        past, participle = grammar["verbs"][rng.integers(len(grammar["verbs"]))]
+        place = str(rng.choice(grammar["places"]))
+        pattern = str(rng.choice(grammar["patterns"]))
+        for label, one, other in (("person", person, animal), ("animal", animal, person)):
+            text = pattern.format(one=one, other=other, past=past, participle=participle, place=place,
+                                  Place=place.capitalize())
+            drawn[text] = label
+    return list(drawn.items())
+
+
+def split_pairs(grammar: Mapping, share: float, seed: int) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """All (person, animal) pairs, divided into those for training and those for the test."""
+    pairs = [(person, animal) for person in grammar["people"] for animal in grammar["animals"]]
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    cut = int(share * len(pairs))
+    return {pairs[i] for i in order[:cut]}, {pairs[i] for i in order[cut:]}

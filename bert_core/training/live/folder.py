@@ -1,0 +1,130 @@
+"""A run's folder: how the trainer process and the pages tell each other things.
+
+JSON, safetensors and .npz without pickles, each file replaced at once or not at
+all, so that a page that reads while the trainer writes sees one or the other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+RUN_ID = re.compile(r"[0-9a-f]{32}")
+#: A run that is not one of ENDED still wants the trainer.
+STATES = ("waiting", "running", "paused", "done", "stopped", "failed")
+ENDED = ("done", "stopped", "failed")
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a run is.
+
+    Attributes:
+        state: one of STATES.
+        step, steps: optimiser steps done and planned.
+        work: seconds of the trainer's own processor time spent on it.
+        seconds: seconds of the clock while it was running.
+        left: seconds to go while it runs, None where unknown.
+        place: in the queue; 1 is next, 0 is not waiting.
+        message: one line for the visitor, where something went wrong.
+    """
+
+    state: str = "waiting"
+    step: int = 0
+    steps: int = 0
+    work: float = 0.0
+    seconds: float = 0.0
+    left: float | None = None
+    place: int = 0
+    message: str = ""
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of one run; every reader is ready for a file that isn't there yet."""
+
+    path: Path
+
+    def write(self, name: str, data: bytes) -> None:
+        part = self.path / f".{name}.part"
+        part.write_bytes(data)
+        os.replace(part, self.path / name)
+
+    def read_text(self, name: str) -> str | None:
+        try:
+            return (self.path / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+
+    # --- status
+
+    def set_status(self, status: Status) -> None:
+        self.write("status.json", json.dumps(dataclasses.asdict(status)).encode())
+
+    def status(self) -> Status:
+        text = self.read_text("status.json")
+        return Status(**json.loads(text)) if text else Status()
+
+    # --- small results
+
+    def set_values(self, name: str, values: Mapping[str, Any]) -> None:
+        """Write NAME.json."""
+        self.write(f"{name}.json", json.dumps(values).encode())
+
+    def values(self, name: str) -> dict[str, Any] | None:
+        text = self.read_text(f"{name}.json")
+        return json.loads(text) if text else None
+
+    # --- arrays
+
+    def set_arrays(self, name: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write NAME.npz."""
+        part = self.path / f".{name}.part.npz"
+        np.savez(part, **arrays)
+        os.replace(part, self.path / f"{name}.npz")
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """Read NAME.npz; empty if it isn't there yet."""
+        try:
+            with np.load(self.path / f"{name}.npz", allow_pickle=False) as data:
+                return {key: data[key] for key in data.files}
+        except FileNotFoundError:
+            return {}
+
+    # --- film of checkpoints
+
+    def set_frame(self, step: int, weights: Mapping[str, Tensor]) -> None:
+        """Save weights as they are after `step` steps, in half precision."""
+        part = self.path / ".frame.part"
+        save_file({n: t.detach().to(torch.float16).contiguous() for n, t in weights.items()}, part)
+        os.replace(part, self.path / f"frame-{step:06d}.safetensors")
+
+    def frames(self) -> tuple[int, ...]:
+        """Steps that have a frame, ascending."""
+        return tuple(sorted(int(p.stem.split("-")[1]) for p in self.path.glob("frame-*.safetensors")))
+
+    def frame(self, step: int) -> dict[str, Tensor]:
+        """Float32 weights of the frame at `step`.
+
+        Raises:
+            ValueError: there is none.
+        """
+        file = self.path / f"frame-{step:06d}.safetensors"
+        if not file.exists():
+            raise ValueError(f"step {step} has no checkpoint; there are {', '.join(map(str, self.frames())) or 'none'}")
+        return {name: tensor.float() for name, tensor in load_file(file).items()}

@@ -1,0 +1,155 @@
+"""Sentence pairs for a live pre-training, and what a step sees of them.
+
+Devlin et al. 2018, section 3.1 and appendix A.2: [CLS] A [SEP] B [SEP], where B
+follows A in half of the pairs and comes from anywhere else in the other half.
+Every batch depends on the seed and its step only, so that a page can show what
+step 312 saw without anybody having kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from bert_core.training.corruption import Corrupted, corrupt
+from bert_core.training.live.specs import SPLITS, PretrainSpec
+from bert_core.training.live.text import Text
+from bert_core.training.objectives import Batch, Objective, Sample
+from bert_core.training.packing import IS_NEXT, NO_PAIR, NOT_NEXT, Example, Special
+
+#: Longest pair in pieces, specials included; rows of the position table.
+MAX_TOKENS = 64
+
+Pieces = list[int]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A text as piece ids.
+
+    Attributes:
+        tokenizer: the vocabulary learned from the text.
+        special: ids of the special tokens.
+        train, held_out: documents, each a list of sentences of piece ids.
+    """
+
+    tokenizer: Tokenizer
+    special: Special
+    train: tuple[list[Pieces], ...]
+    held_out: tuple[list[Pieces], ...]
+
+    @property
+    def random_ids(self) -> np.ndarray:
+        """(R,) ids that a random replacement is drawn from: all but the specials."""
+        return np.arange(max(self.special) + 1, self.tokenizer.get_vocab_size())
+
+
+class Seen(NamedTuple):
+    """One pair as a training step sees it.
+
+    Attributes:
+        example: the pair before anything was chosen.
+        corrupted: ids, chosen positions, labels and outcome.
+    """
+
+    example: Example
+    corrupted: Corrupted
+
+
+def make_lesson(text: Text, tokenizer: Tokenizer) -> Lesson:
+    """Turn sentences into piece ids; each keeps its place in its document."""
+    def encoded(part: Sequence[list[str]]) -> tuple[list[Pieces], ...]:
+        return tuple([e.ids for e in tokenizer.encode_batch(d, add_special_tokens=False)] for d in part)
+
+    return Lesson(tokenizer, Special.of(tokenizer), encoded(text.train), encoded(text.held_out))
+
+
+def draw_pair(
+    docs: Sequence[list[Pieces]], special: Special, rng: np.random.Generator, index: int
+) -> Example:
+    """One pair [CLS] A [SEP] B [SEP]; a document of one sentence gives [CLS] A [SEP]."""
+    doc = docs[rng.integers(len(docs))]
+    at = int(rng.integers(max(1, len(doc) - 1)))
+    if len(doc) < 2:
+        second, label = None, NO_PAIR
+    elif rng.random() < 0.5:
+        second, label = doc[at + 1], IS_NEXT
+    else:
+        other = docs[rng.integers(len(docs))]
+        second, label = other[rng.integers(len(other))], NOT_NEXT
+    return join_pair(doc[at], second, label, special, index)
+
+
+def join_pair(first: Pieces, second: Pieces | None, label: int, special: Special, index: int) -> Example:
+    """[CLS] A [SEP] B [SEP], the longer sentence cut until it fits into MAX_TOKENS."""
+    a, b = list(first), list(second or [])
+    while len(a) + len(b) > MAX_TOKENS - 3:
+        (a if len(a) > len(b) else b).pop()
+    ids = [special.cls, *a, special.sep]
+    start = len(ids)
+    if second is not None:
+        ids += [*b, special.sep]
+    return Example(np.array(ids), start, label, index)
+
+
+def see(example: Example, lesson: Lesson, spec: PretrainSpec, rng: np.random.Generator) -> Seen:
+    """Choose pieces of one pair and replace them, as `spec` says."""
+    special = lesson.special
+    fixed = np.isin(example.ids, (special.cls, special.sep, special.unk))
+    return Seen(example, corrupt(example.ids, fixed, special.mask, lesson.random_ids, rng, spec.rate,
+                                 SPLITS[spec.split]))
+
+
+def seen_at(lesson: Lesson, spec: PretrainSpec, step: int) -> list[Seen]:
+    """The pairs of step `step` (0-based); nothing but the spec's seed decides."""
+    rng = np.random.default_rng((spec.seed, step))
+    return [see(draw_pair(lesson.train, lesson.special, rng, n), lesson, spec, rng) for n in range(spec.batch)]
+
+
+def to_sample(seen: Seen, nsp: bool = True) -> Sample:
+    """What the loss needs of one pair."""
+    example, corrupted = seen
+    segments = (np.arange(len(example.ids)) >= example.first).astype(np.int64)
+    return Sample(corrupted.input_ids, segments, corrupted.positions, corrupted.labels,
+                  example.label if nsp else NO_PAIR)
+
+
+def to_batch(pairs: Sequence[Seen], lesson: Lesson, nsp: bool = True) -> Batch:
+    """Pad the pairs to one batch of tensors."""
+    objective = Objective("mlm", lesson.special, lesson.random_ids)
+    return objective.collate([to_sample(pair, nsp) for pair in pairs])
+
+
+def held_out_pairs(lesson: Lesson, count: int) -> list[Seen]:
+    """Pairs of lines that never occur in training, 15 % of the pieces hidden by [MASK].
+
+    The same pairs and positions for every spec, so that runs can be compared.
+    Where a text has no such lines the held-out documents serve as they are.
+    """
+    known = {tuple(sentence) for doc in lesson.train for sentence in doc}
+    spec = PretrainSpec(split="100/0/0")
+    fresh: list[Seen] = []
+    for index in range(count * 8):
+        rng = np.random.default_rng((PROBE_SEED, index))
+        example = draw_pair(lesson.held_out, lesson.special, rng, index)
+        if _is_new(example, known, lesson.special) or index >= count * 7:
+            pair = see(example, lesson, spec, rng)
+            if len(pair.corrupted.positions):
+                fresh.append(pair)
+        if len(fresh) == count:
+            break
+    return fresh
+
+
+#: Seeds the held-out pairs, apart from every run's seed.
+PROBE_SEED = 10_000
+
+
+def _is_new(example: Example, known: set[tuple[int, ...]], special: Special) -> bool:
+    a = tuple(example.ids[1 : example.first - 1].tolist())
+    b = tuple(example.ids[example.first : -1].tolist())
+    return a not in known and b not in known

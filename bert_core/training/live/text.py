@@ -1,0 +1,78 @@
+"""The text of a live pre-training: documents, a held-out part, and a small vocabulary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tokenizers import Tokenizer
+
+from bert_core.training.corpus import sentences, train_wordpiece
+from bert_core.training.live.world import TEACHING
+
+#: Bounds of a visitor's own text, in characters and sentences.
+MAX_CHARACTERS, MIN_SENTENCES, MAX_SENTENCE = 300_000, 20, 400
+#: Entries of the vocabulary; enough for every word of the shipped text.
+VOCABULARY = 600
+#: Every so many-th document is held out.
+HELD_OUT_EVERY = 10
+
+Document = list[str]
+
+
+@dataclass(frozen=True)
+class Text:
+    """Documents to learn from and documents kept aside.
+
+    Attributes:
+        train, held_out: documents, each a list of sentences.
+    """
+
+    train: tuple[Document, ...]
+    held_out: tuple[Document, ...]
+
+
+@lru_cache(maxsize=1)
+def shipped_text() -> str:
+    """The stories of the small world, a sentence a line, a blank line between stories."""
+    return (TEACHING / "world.txt").read_text(encoding="utf-8")
+
+
+def check_text(text: str) -> str:
+    """A visitor's text, if it can be learned from.
+
+    Raises:
+        ValueError: it is too long or too short, with the numbers.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken")
+    clean = re.sub(r"[^\S\n]+", " ", "".join(c for c in text if c == "\n" or c.isprintable()))
+    count = sum(len(document) for document in documents(clean))
+    if count < MIN_SENTENCES:
+        raise ValueError(f"the text has {count} sentences; at least {MIN_SENTENCES} are needed, better some hundreds")
+    return clean
+
+
+def documents(text: str) -> list[Document]:
+    """Split at blank lines into documents, and these into sentences."""
+    parts = re.split(r"\n\s*\n", text.replace("\r\n", "\n"))
+    split = [[s[:MAX_SENTENCE] for s in sentences(part)] for part in parts if part.strip()]
+    if len(split) < HELD_OUT_EVERY:  # one long text: every few sentences make a document
+        flat = [s for document in split for s in document]
+        split = [flat[i : i + 6] for i in range(0, len(flat), 6)]
+    return [document for document in split if document]
+
+
+def split_text(text: str) -> Text:
+    """Hold out every tenth document."""
+    found = documents(text)
+    kept = tuple(d for n, d in enumerate(found) if n % HELD_OUT_EVERY != HELD_OUT_EVERY - 1)
+    aside = tuple(d for n, d in enumerate(found) if n % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
+    return Text(kept, aside or kept[-1:])
+
+
+def learn_vocabulary(text: Sequence[Document]) -> Tokenizer:
+    """A WordPiece vocabulary of the text's own words, lower-cased."""
+    return train_wordpiece({"text": [" ".join(document) for document in text]}, VOCABULARY)
