@@ -1,0 +1,39 @@
+"""Closed lids, reloads, lost networks, many tabs: the right state, or a clear message."""
+
+import pytest
+
+TEXT = "A reload must not lose the [MASK]."
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_reload_finds_the_same_sentence(visitor):
+    visitor.open("masking")
+    visitor.type(TEXT)
+    visitor.page.reload()
+    visitor.wait_ready(TEXT)
+    assert visitor.page.get_by_label("Sentence", exact=True).input_value() == TEXT
+    visitor.no_traceback()
+
+
+@pytest.mark.parametrize("seconds", [3, pytest.param(20, marks=pytest.mark.full)])
+def test_a_lost_network_is_picked_up_again(visitor, seconds):
+    visitor.open("masking", text=TEXT)
+    visitor.page.context.set_offline(True)
+    visitor.page.wait_for_timeout(seconds * 1000)
+    visitor.page.context.set_offline(False)
+    visitor.type("The network came [MASK].")
+    visitor.no_traceback()
+
+
+@pytest.mark.parametrize("count", [3, pytest.param(10, marks=pytest.mark.full)])
+def test_tabs_each_keep_their_own(new_visitor, count):
+    tabs = [new_visitor() for _ in range(count)]
+    texts = [f"Tab {number} has its own [MASK]." for number in range(len(tabs))]
+    for tab, text in zip(tabs, texts, strict=True):
+        tab.open("masking", text=text)
+    for number, tab in enumerate(tabs):
+        tab.type(f"Tab {number} now reads [MASK].")
+    for number, tab in enumerate(tabs):
+        assert tab.page.locator("[data-ready]").get_attribute("data-text") == f"Tab {number} now reads [MASK]."
+        tab.no_traceback()
