@@ -225,12 +225,7 @@ def main(argv: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        if argv and argv[0] in TRAINING:
-            from bert_core.training import commands
-
-            return commands.main(list(argv))
-        args = build_parser().parse_args(argv)
-        print(_models(args) if args.command == "models" else _run(args))
+        print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(build_parser().parse_args(argv)))
         return 0
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
         print("error: " + " ".join(str(error).split()), file=sys.stderr)
@@ -238,6 +233,21 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("error: stopped", file=sys.stderr)
         return 130
+
+
+def _train(argv: Sequence[str]) -> str:
+    """Run one of training's own commands."""
+    from bert_core.training.commands import add_parsers
+
+    parser = Parser(prog="python -m bert_core", allow_abbrev=False)
+    add_parsers(parser.add_subparsers(dest="command", required=True, parser_class=Parser))
+    args = parser.parse_args(argv)
+    found = args.run(args)
+    return found if isinstance(found, str) else _json(found)
+
+
+def _answer_to(args: argparse.Namespace) -> str:
+    return _models(args) if args.command == "models" else _run(args)
 
 
 def _models(args: argparse.Namespace) -> str:

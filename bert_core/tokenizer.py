@@ -95,13 +95,17 @@ class Tokenizer:
     """
 
     def __init__(self, fast: FastTokenizer, limit: int, specials: dict[str, str], has_segments: bool = True):
-        if limit < 3:
-            raise ValueError(f"a limit of {limit} tokens leaves no room for text beside the special tokens")
         fast.no_padding()
         fast.no_truncation()
         self._whole = fast
         self._cut = FastTokenizer.from_str(fast.to_str())
+        self._set_up(limit, specials, has_segments)
         self._cut.enable_truncation(limit, strategy="longest_first")
+
+    def _set_up(self, limit: int, specials: dict[str, str], has_segments: bool) -> None:
+        """What every kind of tokenizer keeps."""
+        if limit < 3:
+            raise ValueError(f"a limit of {limit} tokens leaves no room for text beside the special tokens")
         self.limit = limit
         self.specials = dict(specials)
         self.has_segments = has_segments
@@ -145,7 +149,7 @@ class Tokenizer:
     def spans(self, text: str) -> list[Span]:
         """Every piece of a text of any length, uncut and without specials."""
         text = self._clean(text)
-        found = self._split(self._whole, (self._with_mask(text),), specials=False)
+        found = self._encode((self._with_mask(text),), specials=False)
         offsets = self._unmasked_offsets(text, found.offsets)
         return [Span(*span, word) for span, word in zip(offsets, found.word_ids, strict=True)]
 
@@ -161,15 +165,14 @@ class Tokenizer:
         """
         text, pair = self._clean(text), None if pair is None else self._clean(pair)
         parts = (self._with_mask(text),) if pair is None else (self._with_mask(text), self._with_mask(pair))
-        whole = self._split(self._whole, parts)
-        kept = whole if len(whole.ids) <= self.limit else self._split(self._cut, parts)
+        whole = self._encode(parts)
+        kept = whole if len(whole.ids) <= self.limit else self._encode(parts, cut=True)
         return self._freeze((text, pair), whole, kept)
 
-    @staticmethod
-    def _split(fast: FastTokenizer, parts: tuple[str, ...], specials: bool = True):
+    def _encode(self, parts: tuple[str, ...], cut: bool = False, specials: bool = True):
         """The library's encoding; ValueError where its vocabulary can't spell the text."""
         try:
-            return fast.encode(*parts, add_special_tokens=specials)
+            return (self._cut if cut else self._whole).encode(*parts, add_special_tokens=specials)
         except Exception as error:  # the library raises bare Exception
             raise ValueError(f"the tokenizer can't split this text ({error})") from None
 

@@ -6,8 +6,8 @@ back a Trace each, of read-only NumPy arrays without padding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -132,6 +132,7 @@ class Trace:
     config: BertConfig
     model: str
     attention_kind: str
+    gaps: Mapping[str, str] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Array:
         if name.startswith("__"):
@@ -140,8 +141,14 @@ class Trace:
         if name in arrays:
             return arrays[name]
         if name in ALL_PARTS:
-            raise MissingPart(f"{name}: {self.model} has no such part, or the request did not ask for it")
+            raise MissingPart(f"{self.model} gives no {name}: {self.missing_reason(name)}")
         raise AttributeError(name)
+
+    def missing_reason(self, name: str) -> str:
+        """Why an array isn't there, in one line; '' if it is."""
+        if name in self.__dict__["arrays"]:
+            return ""
+        return self.__dict__["gaps"].get(name, "the request did not ask for it")
 
     def has(self, name: str) -> bool:
         return name in self.arrays
@@ -187,7 +194,7 @@ def prepare(loaded: Loaded, request: TraceRequest) -> Prepared:
                              *(p for pair in request.cut for p in pair)), length)
     check_range("layer", [layer for layer, _ in request.heads_off], config.num_hidden_layers)
     check_range("head", [head for _, head in request.heads_off], config.num_attention_heads)
-    check_range("vocabulary id", [i for _, i in request.replaced], config.vocab_size)
+    check_range("vocabulary id", (*encoding.input_ids, *(i for _, i in request.replaced)), config.vocab_size)
     if request.masked and loaded.tokenizer.mask_id is None:
         raise ValueError(f"{loaded.name} has no [MASK] token")
     for name, values, top in (("position_order", request.position_order, config.max_tokens),
@@ -316,12 +323,17 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
     rows = [prepare(loaded, request) for request in requests]
     inputs = to_inputs(loaded, rows)
     wanted = {part for part in ALL_PARTS if any(request.wants(part) for request in requests)}
+    if not isinstance(loaded.model, bert.Model):
+        whole = loaded.model.arrays(inputs)
+        vocabulary = whole.pop("vocabulary", None)
+        return [_freeze(loaded, row, n, whole, lambda places, n=n: vocabulary[n, places])
+                for n, row in enumerate(rows)]
     kept = _Kept(loaded.config, inputs, wanted)
     embeddings, hidden = bert.encode(loaded.model, inputs, kept.take)
     kept.take_embeddings(embeddings)
-    whole = dict(kept.arrays)
-    whole.update(_head_arrays(loaded, hidden, wanted))
-    return [_freeze(loaded, row, n, hidden, whole) for n, row in enumerate(rows)]
+    whole = kept.arrays | _head_arrays(loaded, hidden, wanted)
+    return [_freeze(loaded, row, n, whole, lambda places, n=n: bert.mlm_logits(loaded.model, hidden[n, places]))
+            for n, row in enumerate(rows)]
 
 
 class _Kept:
@@ -333,9 +345,9 @@ class _Kept:
         self.wanted = wanted
 
     def take(self, index: int, out: bert.LayerOutput) -> None:
-        for part, field in LAYER_PARTS.items():
+        for part, name in LAYER_PARTS.items():
             if part in self.wanted:
-                self._put(part, self.layers, index, getattr(out, field))
+                self._put(part, self.layers, index, getattr(out, name))
         if "hidden_states" in self.wanted:
             self._put("hidden_states", self.layers + 1, index + 1, out.hidden)
 
@@ -370,22 +382,30 @@ def _head_arrays(loaded: Loaded, hidden: Tensor, wanted: set[str]) -> dict[str, 
     return out
 
 
-def _vocabulary_arrays(loaded: Loaded, row: Prepared, hidden: Tensor) -> Iterator[tuple[str, Tensor]]:
-    """mlm_positions, mlm_logits or lm_logits of one row; hidden is (T, D) in model order."""
-    request, model = row.request, loaded.model
-    if "mlm" in model.heads and (request.wants("mlm_logits") or request.wants("mlm_positions")):
-        places = range(len(row.encoding)) if request.all_logits else row.encoding.mask_positions
-        order = reading_order(loaded.config, len(row.encoding))
-        chosen = torch.tensor(list(places), dtype=torch.long)
-        yield "mlm_positions", chosen
-        rows = chosen if order is None else torch.from_numpy(order)[chosen]
+def _vocabulary_arrays(
+    loaded: Loaded, row: Prepared, logits_at: Callable[[Tensor], Tensor]
+) -> Iterator[tuple[str, Tensor]]:
+    """mlm_positions, mlm_logits or lm_logits of one row.
+
+    Args:
+        logits_at: positions (P,) in model order -> vocabulary logits (P, V).
+    """
+    request, heads, length = row.request, loaded.model.heads, len(row.encoding)
+    device = loaded.model.device
+    if "mlm" in heads and (request.wants("mlm_logits") or request.wants("mlm_positions")):
+        places = list(range(length) if request.all_logits else row.encoding.mask_positions)
+        order = reading_order(loaded.config, length)
+        yield "mlm_positions", torch.tensor(places, dtype=torch.long)
         if request.wants("mlm_logits"):
-            yield "mlm_logits", bert.mlm_logits(model, hidden[rows.to(hidden.device)])
-    if "lm" in model.heads and request.wants("lm_logits"):
-        yield "lm_logits", bert.mlm_logits(model, hidden)
+            rows = places if order is None else order[places].tolist()
+            yield "mlm_logits", logits_at(torch.tensor(rows, dtype=torch.long, device=device))
+    if "lm" in heads and request.wants("lm_logits"):
+        yield "lm_logits", logits_at(torch.arange(length, device=device))
 
 
-def _freeze(loaded: Loaded, row: Prepared, n: int, hidden: Tensor, whole: Mapping[str, Tensor]) -> Trace:
+def _freeze(
+    loaded: Loaded, row: Prepared, n: int, whole: Mapping[str, Tensor], logits_at: Callable[[Tensor], Tensor]
+) -> Trace:
     """Row n without padding, in reading order, as read-only arrays."""
     encoding, request = row.encoding, row.request
     length = len(encoding)
@@ -395,14 +415,14 @@ def _freeze(loaded: Loaded, row: Prepared, n: int, hidden: Tensor, whole: Mappin
     }
     order = reading_order(loaded.config, length)
     tensors = {part: tensor[n] for part, tensor in whole.items() if request.wants(part)}
-    tensors.update(_vocabulary_arrays(loaded, row, hidden[n, :length]))
+    tensors.update(_vocabulary_arrays(loaded, row, logits_at))
     per_token = "token_classification" in loaded.model.heads
     for part, tensor in tensors.items():
         axes = _TOKEN_AXES.get(part, (0,) if part == "logits" and per_token else ())
         arrays[part] = to_numpy(tensor, axes, length, order)
     for array in arrays.values():
         array.flags.writeable = False
-    return Trace(MappingProxyType(arrays), request, encoding, loaded.config, loaded.name, row.attention)
+    return Trace(MappingProxyType(arrays), request, encoding, loaded.config, loaded.name, row.attention, loaded.gaps)
 
 
 def to_numpy(tensor: Tensor, axes: tuple[int, ...], length: int, order: Array | None) -> Array:

@@ -17,6 +17,7 @@ import torch
 
 from bert_core.kernels import packed
 from bert_core.load import Loaded, LoadError, ModelInfo, load_model, shipped_names, with_dtype
+from bert_core.model import Model
 from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.waiting import DEADLINE, Ticket, WaitingRoom
@@ -80,7 +81,8 @@ class LocalEngine:
             loaded = load_model(name, torch.float32, device)
         else:
             loaded = with_dtype(self.loaded(name), _DTYPES[precision])
-        return replace(loaded, model=packed(loaded.model)) if self.pack else loaded
+        ours = isinstance(loaded.model, Model)
+        return replace(loaded, model=packed(loaded.model)) if self.pack and ours else loaded
 
     def _keep(self, key: tuple[str, str], loaded: Loaded) -> None:
         self._models[key] = loaded

@@ -1,0 +1,1 @@
+"""Other architectures, run by transformers' Auto classes, as the same kind of model."""

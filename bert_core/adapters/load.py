@@ -1,0 +1,173 @@
+"""Loading through transformers' Auto classes: local files, safetensors, no remote code."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from bert_core.adapters.foreign import ForeignModel
+from bert_core.adapters.quiet import first_line, quiet
+from bert_core.adapters.tokenizers import read_other_tokenizer
+from bert_core.config import MAX_LAYERS, MAX_SIZE, BertConfig
+from bert_core.loading.describe import head_gaps
+from bert_core.loading.errors import LoadError
+from bert_core.loading.files import read_headers
+from bert_core.model import Inputs
+from bert_core.tokenizer import Tokenizer
+
+#: Ending of an architecture's name -> Auto class and head.
+_CLASSES = {
+    "ForMaskedLM": ("AutoModelForMaskedLM", "mlm"),
+    "ForPreTraining": ("AutoModelForMaskedLM", "mlm"),
+    "WithLMHeadModel": ("AutoModelForMaskedLM", "mlm"),
+    "ForCausalLM": ("AutoModelForCausalLM", "lm"),
+    "LMHeadModel": ("AutoModelForCausalLM", "lm"),
+    "ForSequenceClassification": ("AutoModelForSequenceClassification", "classification"),
+    "ForTokenClassification": ("AutoModelForTokenClassification", "token_classification"),
+    "ForQuestionAnswering": ("AutoModelForQuestionAnswering", "question_answering"),
+    "ForQuestionAnsweringSimple": ("AutoModelForQuestionAnswering", "question_answering"),
+}
+#: Families that read only to the left, whatever head is on top.
+_CAUSAL = ("gpt2", "gpt_neo", "gpt_neox", "gptj", "opt", "openai-gpt", "bloom", "llama", "mistral", "qwen2", "qwen3",
+           "phi", "codegen", "xglm", "biogpt", "modernbert-decoder")
+_NOT_GIVEN = "transformers does not give it out for this architecture"
+#: Arrays that only our own encoder has.
+_OWN_ARRAYS = ("segment_embeddings", "position_embeddings", "embedding_sum", "query", "key", "value",
+               "attention_scores", "context", "attention_output", "intermediate")
+#: Keys of config.json that hold ids, not sizes.
+_NO_SIZES = ("id", "ids", "seed", "length", "theta", "version")
+
+
+def load_adapted(
+    folder: Path, values: Mapping[str, Any], dtype: torch.dtype, device: str
+) -> tuple[ForeignModel, Tokenizer]:
+    """A folder whose block is not BERT's.
+
+    Args:
+        values: its config.json, parsed.
+
+    Raises:
+        LoadError: transformers can't run it, or it gives no attention.
+    """
+    check_bounds(values)
+    stored = read_headers(folder)
+    with quiet():
+        theirs = _their_config(folder)
+        auto, head = _auto_class(theirs)
+        _check_size(auto, theirs, sum(math.prod(place.shape) for place in stored.values()))
+        module = _read(auto, folder, dtype, device)
+    config = translate(theirs, head)
+    model = _wrap(module, config, head)
+    _check_attention(model)
+    return model, read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
+
+
+def check_bounds(values: Mapping[str, Any]) -> None:
+    """LoadError if config.json asks for an absurd size, before anything is made of it."""
+    for key, value in values.items():
+        if not isinstance(value, int) or isinstance(value, bool) or key.endswith(_NO_SIZES):
+            continue
+        if value > (MAX_LAYERS if "layer" in key else MAX_SIZE):
+            raise LoadError(f"config: {key} is {value}; that is no model that can be loaded here")
+
+
+def _their_config(folder: Path):
+    from transformers import AutoConfig
+
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # many kinds: unknown type, wrong fields, code that we do not run
+        raise LoadError(f"transformers knows no such model ({first_line(error)})") from None
+    if config.is_encoder_decoder:
+        raise LoadError(f"{config.model_type} is an encoder-decoder; the explorer shows one stack, not two")
+    return config
+
+
+def _auto_class(config) -> tuple[Any, str | None]:
+    """The Auto class for the declared architecture, and the head it has."""
+    import transformers
+
+    declared = (config.architectures or [""])[0]
+    for ending in sorted(_CLASSES, key=len, reverse=True):
+        name, head = _CLASSES[ending]
+        if declared.endswith(ending) and type(config) in getattr(transformers, name)._model_mapping:
+            return getattr(transformers, name), head
+    if type(config) not in transformers.AutoModel._model_mapping:
+        raise LoadError(f"transformers has no plain model for {config.model_type!r}")
+    return transformers.AutoModel, None
+
+
+def _check_size(auto, config, stored: int) -> None:
+    """Build without memory and compare with what the file holds, so that a config can't ask for more."""
+    try:
+        with torch.device("meta"):
+            wanted = sum(p.numel() for p in auto.from_config(config, attn_implementation="eager").parameters())
+    except Exception as error:
+        raise LoadError(f"transformers can't build it ({first_line(error)})") from None
+    if wanted > 2 * stored + 1_000_000:
+        raise LoadError(f"config.json describes {wanted:,} parameters; the weights hold {stored:,}")
+
+
+def _read(auto, folder: Path, dtype: torch.dtype, device: str) -> torch.nn.Module:
+    try:
+        module, info = auto.from_pretrained(
+            folder, dtype=dtype, attn_implementation="eager", use_safetensors=True, local_files_only=True,
+            trust_remote_code=False, output_loading_info=True,
+        )
+    except Exception as error:  # shapes that differ, tensors that are damaged
+        raise LoadError(f"transformers can't load the weights ({first_line(error)})") from None
+    if info["missing_keys"]:
+        raise LoadError(f"the weights lack {min(info['missing_keys'])}; is this the checkpoint that config.json "
+                        "describes?")
+    return module.to(device).eval()
+
+
+def translate(theirs, head: str | None) -> BertConfig:
+    """A transformers config in BERT's words."""
+    hidden = theirs.hidden_size
+    labels = theirs.id2label if head in ("classification", "token_classification") else {}
+    pad = theirs.pad_token_id
+    return BertConfig(
+        vocab_size=theirs.vocab_size, hidden_size=hidden, num_hidden_layers=theirs.num_hidden_layers,
+        num_attention_heads=theirs.num_attention_heads, model_type=theirs.model_type,
+        intermediate_size=getattr(theirs, "intermediate_size", None) or getattr(theirs, "n_inner", None) or 4 * hidden,
+        max_position_embeddings=getattr(theirs, "max_position_embeddings", None) or 512,
+        type_vocab_size=getattr(theirs, "type_vocab_size", 0) or 0,
+        pad_token_id=pad if isinstance(pad, int) and pad >= 0 else 0,
+        is_decoder=head == "lm" or theirs.model_type in _CAUSAL,
+        id2label=tuple(str(labels[n]) for n in sorted(labels)), num_labels=max(len(labels), 1),
+        problem_type=theirs.problem_type, architectures=tuple(theirs.architectures or ()),
+    )
+
+
+def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None) -> ForeignModel:
+    heads = {head} if head is not None else set()
+    if head is None and getattr(module, "pooler", None) is not None:
+        heads.add("pooler")
+    gaps = dict.fromkeys(_OWN_ARRAYS, _NOT_GIVEN) | head_gaps(config, frozenset(heads))
+    if config.type_vocab_size < 2:
+        gaps["segment_embeddings"] = f"{config.model_type} has no segment embeddings"
+    if "pooler" not in heads:
+        gaps["pooled_output"] = f"{config.model_type} has no pooler that transformers gives out"
+    return ForeignModel(config, module, frozenset(heads), gaps, sum(p.numel() for p in module.parameters()),
+                        frozenset(inspect.signature(module.forward).parameters))
+
+
+def _check_attention(model: ForeignModel) -> None:
+    """Run two tokens: an attention implementation that gives none would leave every picture empty."""
+    config = model.config
+    ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
+    own = torch.tensor([config.is_decoder], device=model.device)
+    try:
+        with torch.no_grad():
+            probs = model.arrays(Inputs(ids, ids, torch.ones_like(ids).bool(), own))["attention_probs"]
+    except Exception as error:
+        raise LoadError(f"{config.model_type} gives no attention ({first_line(error)})") from None
+    wanted = (1, config.num_hidden_layers, config.num_attention_heads, 2, 2)
+    if tuple(probs.shape) != wanted:
+        raise LoadError(f"{config.model_type} gives attention of shape {tuple(probs.shape)}, not {wanted}")
