@@ -9,7 +9,9 @@ asked.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import inspect
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -76,10 +78,15 @@ class _Chain(NamedTuple):
     hidden: Tensor  # (1, T, D), last hidden states
 
 
+def reference_version() -> str:
+    """Version of the installed transformers, read without importing it."""
+    return importlib.metadata.version("transformers")
+
+
 def reference_source(name: str) -> str:
     """Source of a class of the installed transformers: its forward, without decorators."""
     forward = getattr(importlib.import_module(_MODULE), name).forward
-    return inspect.getsource(inspect.unwrap(forward))
+    return textwrap.dedent(inspect.getsource(inspect.unwrap(forward)))
 
 
 def applies_to(loaded: Loaded) -> bool:

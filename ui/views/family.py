@@ -15,7 +15,7 @@ from bert_core.figures import family as figures
 from bert_core.figures import family_claims
 from ui import chips, components, controls, notices, shell, state
 from ui.state import Here
-from ui.views.family_html import draw, small, table, words_of
+from ui.views.family_html import draw, heading, small, table, words_of
 
 #: Choices of the anatomy picture; the sizes that are edited start from base.
 BASE, LARGE, SHOWN, OWN = "base", "large", "the model above", "my own"
@@ -86,11 +86,11 @@ def relatives() -> None:
                stacked=True))
     kinds = words_of("family")["kinds"]
     cards = "".join(_kind_card({key: html.escape(words) for key, words in kind.items()}) for kind in kinds)
-    draw(f"<h2>Encoder, decoder, encoder-decoder</h2><div class='bw-cards'>{cards}</div>")
+    draw(heading("Encoder, decoder, encoder-decoder"), f'<div class="bw-cards">{cards}</div>')
 
 
 def _kind_card(kind: dict[str, str]) -> str:
-    return (f'<div class="bw-card"><h3>{kind["name"]}</h3><p>{kind["sees"]}</p>'
+    return (f'<div class="bw-card"><h3 class="bw-sub">{kind["name"]}</h3><p>{kind["sees"]}</p>'
             f'<p><strong>For:</strong> {kind["for"]}</p><p class="bw-small">{kind["examples"]}</p></div>')
 
 
@@ -114,7 +114,7 @@ def side_by_side(here: Here) -> None:
 
 def _one_model(trace: Trace, number: int) -> None:
     config = trace.config
-    draw(f"<h3>{html.escape(Path(trace.model).name)}</h3>", small(
+    draw(heading(Path(trace.model).name, 3), small(
         f"{config.model_type}, {config.num_hidden_layers} × {config.hidden_size}, {trace.attention_kind}, "
         f"{len(trace)} tokens of {config.vocab_size:,}"))
     chips.tokens(trace.encoding, key=f"tokens{number}", label=f"Tokens of {Path(trace.model).name}")
@@ -158,7 +158,7 @@ def claims(here: Here) -> None:
         if claim.page:
             lines.append(f'<p class="bw-evidence"><a href="/{claim.page}" target="_self">Try it: {claim.page}</a></p>')
         parts.append(f'<section class="bw-claim">{"".join(lines)}</section>')
-    draw("<h2>Said wrongly elsewhere</h2>", *parts)
+    draw(heading("Said wrongly elsewhere"), *parts)
 
 
 def paper() -> None:

@@ -38,6 +38,11 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], n
             f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 
 
+def heading(text: str, level: int = 2) -> str:
+    """A heading inside a page."""
+    return f'<h{level} class="bw-sub">{html.escape(text)}</h{level}>'
+
+
 def small(text: str) -> str:
     """A line in small type below a picture, such as its source."""
     return f'<p class="bw-small">{html.escape(text)}</p>'

@@ -1,0 +1,152 @@
+"""What the Code page needs: stages beside transformers, the walk through the lines, the script."""
+
+from __future__ import annotations
+
+import html
+from typing import NamedTuple
+
+import streamlit as st
+
+from bert_core import script
+from bert_core.load import Loaded
+from bert_core.measures import parity, walk
+from ui import controls, notices, shell, state
+from ui.state import Here
+from ui.views.family_html import draw, heading, small, table, words_of
+
+#: Longest input that is run a second time through transformers, in tokens.
+MOST_TOKENS = 128
+LINE_BY_LINE, ENGINE = "line by line", "through the engine"
+
+
+class StageRow(NamedTuple):
+    """One stage of the comparison as plain data."""
+
+    stage: str
+    shape: tuple[int, ...]
+    first: tuple[float, ...]
+    difference: float
+
+
+def layer_slider(here: Here) -> int:
+    """The layer that is looked into, 1-based."""
+    return controls.slider("Layer", 1, state.loaded(here.model).config.num_hidden_layers, "layer", 1)
+
+
+# --- stages ------------------------------------------------------------------
+
+
+def stages(here: Here) -> None:
+    """The largest difference of each stage, and the code of one, ours and theirs."""
+    words = words_of("code")["stage"]
+    titles = {words[stage]["title"]: stage for stage in parity.STAGES}
+    left, right = st.columns([2, 3], gap="large", vertical_alignment="bottom")
+    with left:
+        stage = titles[controls.choice("Stage", list(titles), "stage", as_list=True)]
+    with right:
+        layer = layer_slider(here)
+    rows = _rows(here, layer)
+    if rows:
+        draw(_difference_table(rows, words))
+    chosen = words[stage]
+    draw(heading(chosen["title"]), f"<p>{shell.inline(chosen['words'])}</p>")
+    st.latex(chosen["equation"])
+    draw(small(chosen["section"]))
+    ours, theirs = st.columns(2, gap="medium")
+    with ours:
+        draw(heading("This project", 3))
+        for excerpt in walk.stage_source(stage):
+            draw(small(excerpt.place))
+            st.code(excerpt.text, language="python", wrap_lines=True)
+    with theirs:
+        draw(heading("transformers", 3))
+        for name in parity.COUNTERPARTS[stage]:
+            draw(small(f"{name}.forward, transformers {parity.reference_version()}"))
+            st.code(parity.reference_source(name), language="python", wrap_lines=True)
+
+
+def _rows(here: Here, layer: int) -> tuple[StageRow, ...]:
+    """The comparison, or nothing after a line that says why there is none."""
+    loaded = state.loaded(here.model)
+    if not parity.applies_to(loaded):
+        notices.note(f"{here.model} is a {loaded.config.model_type}; the classes shown are BERT's, so nothing is run.")
+        return ()
+    if len(here.encoding) > MOST_TOKENS:
+        notices.note(f"Compared up to {MOST_TOKENS} tokens; this input has {len(here.encoding)}.")
+        return ()
+    return _compare(here.text, here.pair, here.model, layer - 1, loaded)
+
+
+@st.cache_data(show_spinner="Running transformers on the same sentence …", max_entries=64)
+def _compare(text: str, pair: str | None, model: str, index: int, _loaded: Loaded) -> tuple[StageRow, ...]:
+    runs = parity.compare_stages(_loaded, _loaded.tokenizer.encode(text, pair), index)
+    return tuple(StageRow(run.stage, run.shape, run.first(), run.largest_difference) for run in runs)
+
+
+def _difference_table(rows: tuple[StageRow, ...], words: dict) -> str:
+    """Stages and differences; what this checkpoint lacks is said."""
+    shown = [(words[row.stage]["title"], " × ".join(map(str, row.shape)), "  ".join(f"{v:+.4f}" for v in row.first),
+              f"{row.difference:.1e}") for row in rows]
+    there = {row.stage for row in rows}
+    lacking = [words[stage]["title"] for stage in parity.STAGES if stage not in there]
+    largest = max(row.difference for row in rows)
+    note = f"Largest difference of all: {largest:.1e}."
+    if lacking:
+        note += f" Not in this checkpoint, so not run: {', '.join(lacking)}."
+    return table("Both programs on this sentence", ["stage", "shape", "our first numbers", "largest difference"], shown,
+                 (3,)) + small(note)
+
+
+# --- the walk ----------------------------------------------------------------
+
+
+def steps(here: Here) -> None:
+    """One line of code at a time with the tensor it made."""
+    if len(here.encoding) > MOST_TOKENS:
+        notices.note(f"The walk goes up to {MOST_TOKENS} tokens; this input has {len(here.encoding)}.")
+        return
+    left, right = st.columns(2, gap="large")
+    with left:
+        layer = layer_slider(here)
+    way = _walk(here.text, here.pair, here.model, layer - 1, state.loaded(here.model))
+    with right:
+        at = controls.slider("Line", 1, len(way), "line", 1, help="Arrow keys go on and back")
+    step = way[at - 1]
+    shape = " × ".join(map(str, step.shape))
+    draw(f'<p class="bw-figure-number">{html.escape(step.name)}: {shape}</p>',
+         small(f"{step.function}, {step.place}. First numbers {'  '.join(f'{v:+.4f}' for v in step.first)}; "
+               f"all between {step.low:.4f} and {step.high:.4f}."))
+    st.code(step.source, language="python", wrap_lines=True)
+    rows = [("→" if n == at else "", str(n), s.function, s.name, " × ".join(map(str, s.shape)), s.place)
+            for n, s in enumerate(way, 1)]
+    draw(table("The whole way", ["", "line", "function", "makes", "shape", "place"], rows, (1,)))
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _walk(text: str, pair: str | None, model: str, index: int, _loaded: Loaded) -> tuple[walk.Step, ...]:
+    return walk.walk(_loaded, _loaded.tokenizer.encode(text, pair), index)
+
+
+# --- the script --------------------------------------------------------------
+
+
+def copy_script(here: Here) -> None:
+    """The run as a file, beside the numbers it prints."""
+    form = controls.choice("Form", [LINE_BY_LINE, ENGINE], "form")
+    request, loaded = here.request(parts=script.PARTS), state.loaded(here.model)
+    try:
+        source = script.write_script(request, loaded, form == LINE_BY_LINE)
+    except ValueError as problem:
+        notices.problem(str(problem))
+        return
+    numbers = script.screen_numbers(state.trace(request), loaded)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        draw(heading("Copy as a script", 3), small(
+            "Save it as sentence.py in the project's folder and run it with the environment's Python; it needs no page "
+            "and no network."))
+        st.code(source, language="python", height=560)
+        st.download_button("Download sentence.py", source, "sentence.py", "text/x-python")
+    with right:
+        draw(heading("It prints", 3), small("The numbers of this page's own run."))
+        st.code(script.screen_text(numbers), language=None, wrap_lines=True)
