@@ -23,6 +23,11 @@ def note(text: str) -> None:
     st.html(f'<p class="bw-notice" role="status">{html.escape(text)}</p>')
 
 
+def result(text: str) -> None:
+    """A number or finding in one sentence, as part of the picture."""
+    st.html(f'<p class="bw-result">{html.escape(text)}</p>')
+
+
 def ready(text: str, status: str, lines: Sequence[str] = ()) -> None:
     """The last element of every run: the status bar, with `data-ready` and `data-text`.
 

@@ -69,9 +69,10 @@ function svg(tag, attributes = {}, text = "") {
 
 // "The numbers as a table": a closed disclosure whose rows are built when it is
 // opened. columns: names; rows: () => array of arrays (numbers are rounded).
-function numbersTable(parent, caption, columns, rows) {
+function numbersTable(parent, caption, columns, rows, shown = true) {
   const box = child(parent, "details", "bw-numbers");
   if (!box.firstChild) box.appendChild(make("summary", "", "The numbers as a table"));
+  box.hidden = !shown;
   box.querySelector(".bw-scroll")?.remove();
   const fill = () => {
     if (!box.open || box.querySelector(".bw-scroll")) return;
@@ -122,8 +123,8 @@ function parseColour(text) {
   return parts ? parts.slice(0, 3).map(Number) : [255, 255, 255];
 }
 
-// {dark, ink, paper, soft, line, primary}: the page's colours as [r, g, b], and
-// sets data-theme on the component so that tokens.css follows.
+// {dark, ink, paper, soft, line, primary, font}: the page's colours as [r, g, b]
+// and its font for canvases; sets data-theme on the component so that tokens.css follows.
 function theme(parent) {
   const read = (name) => parseColour(cssValue(parent, name));
   const paper = read("--st-background-color");
@@ -133,6 +134,7 @@ function theme(parent) {
   return {
     dark, paper, ink: read("--st-text-color"), soft: read("--st-secondary-background-color"),
     line: read("--st-border-color"), primary: read("--st-primary-color"),
+    font: cssValue(parent, "--st-font") || "sans-serif",
   };
 }
 

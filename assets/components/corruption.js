@@ -29,14 +29,14 @@ function tallyRows(tally, candidates, draws) {
   const head = make("thead"), line = head.appendChild(make("tr"));
   for (const name of ["outcome", "counted", "expected", "share of the chosen", ""]) line.appendChild(make("th", "", name, { scope: "col" }));
   const body = make("tbody");
-  const most = Math.max(1, ...tally.map((row) => Math.max(row.count, row.expected + 2 * row.deviation)));
+  const most = Math.max(1, ...tally.filter((row) => row.share !== null).map((row) => Math.max(row.count, row.expected + 2 * row.deviation)));
   for (const row of tally) {
     const tr = make("tr", `bw-out-${row.outcome}`);
     const name = make("th", "", WORDS[row.outcome], { scope: "row" });
     name.prepend(make("span", "bw-swatch"));
     tr.append(name, make("td", "", row.count.toLocaleString("en")),
       make("td", "", `${Math.round(row.expected).toLocaleString("en")} ± ${Math.round(2 * row.deviation).toLocaleString("en")}`),
-      make("td", "", row.share === null ? "–" : percent(row.share)), tallyBar(row, most));
+      make("td", "", row.share === null ? "–" : percent(row.share)), row.share === null ? make("td") : tallyBar(row, most));
     body.appendChild(tr);
   }
   return [caption, head, body];

@@ -18,7 +18,7 @@ export default function (component) {
   cards.replaceChildren(...state.cards.map((card) => gapCard(card)));
   numbersTable(parentElement, "Guesses for each gap", ["gap", "run", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => card.lists.flatMap((list) =>
-      list.rows.map((guess, n) => [card.title, list.name || "–", guess.rank ?? n + 1, guess.t, guess.p]))));
+      list.rows.map((guess, n) => [card.title, list.name || "–", guess.rank ?? n + 1, guess.t, guess.p]))), state.cards.length > 0);
   onThemeChange(parentElement, () => draw(new Set(state.selected)));
 }
 

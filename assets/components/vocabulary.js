@@ -3,10 +3,12 @@
 export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
-  const words = child(parentElement, "div", "bw-contrast");
+  const body = child(parentElement, "div", "bw-two");
+  const words = child(body, "div", "bw-contrast");
   words.replaceChildren(wordList(`More likely in ${state.first_name}`, state.down), wordList(`More likely in ${state.second_name}`, state.up));
-  const figure = child(parentElement, "figure", "bw-scatter");
-  const readout = child(parentElement, "p", "bw-readout", { "aria-live": "polite" });
+  const picture = child(body, "div", "bw-picture");
+  const figure = child(picture, "figure", "bw-scatter");
+  const readout = child(picture, "p", "bw-readout", { "aria-live": "polite" });
   let chosen = 0;
   const order = [...state.tokens.keys()].sort((a, b) => state.arrays.second.data[b] - state.arrays.second.data[a]);
   const read = () => {
@@ -90,7 +92,7 @@ function drawScatter(figure, state, marked) {
 
 function axes(context, state, look, size, span) {
   context.fillStyle = rgb(look.ink, 0.75);
-  context.font = "13px sans-serif";
+  context.font = `13px ${look.font}`;
   context.textAlign = "center";
   for (let power = 0; power >= state.low; power -= state.low < -8 ? 4 : 2) {
     const [x] = place(state, size, power, 0), [, y] = place(state, size, 0, power);
@@ -108,9 +110,9 @@ function axes(context, state, look, size, span) {
 
 // Names of the pieces that changed most, beside their points.
 function labelBest(context, state, look, size) {
-  context.font = "600 14px sans-serif";
+  context.font = `600 14px ${look.font}`;
   context.fillStyle = rgb(look.ink);
-  for (const row of [...state.up.slice(0, 5), ...state.down.slice(0, 5)]) {
+  for (const row of [...state.up.slice(0, 3), ...state.down.slice(0, 3)]) {
     const n = state.tokens.indexOf(row.t);
     if (n < 0) continue;
     const [x, y] = place(state, size, state.arrays.first.data[n], state.arrays.second.data[n]);

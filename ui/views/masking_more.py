@@ -93,8 +93,8 @@ def two_sentences(here: Here) -> None:
     header, arrays = figures.scatter_data(
         predictions.vocabulary_scatter(first, second), compared, first, second,
         lambda index: predictions.piece(tokenizer, index), ("your sentence", "the other"))
-    notices.note(f"First gap against first gap: the two answers differ by {compared.divergence:.3f} bits "
-                 "(Jensen-Shannon; 0 is the same answer, 1 is nothing in common).")
+    notices.result(f"First gap against first gap: the two answers differ by {compared.divergence:.3f} bits "
+                   "(Jensen-Shannon; 0 is the same answer, 1 is nothing in common).")
     components.mount("vocabulary", "vocabulary", components.pack(header, arrays))
 
 
@@ -135,5 +135,5 @@ def pseudo_perplexity(here: Here) -> None:
     left_out = len(encoding.content) - len(encoding.mask_positions) - len(places)
     cut = f" Only the first {len(places)} pieces are scored; {left_out} are not." if left_out > 0 else ""
     chips.tokens(encoding, "scored", values=values, labels=labels, label="Tokens, each shaded by its own probability")
-    notices.note(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.2f} nats "
-                 f"over {len(places)} pieces; pseudo-log-likelihood {-nats.sum():.2f} nats.{cut}")
+    notices.result(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.2f} nats "
+                   f"over {len(places)} pieces; pseudo-log-likelihood {-nats.sum():.2f} nats.{cut}")

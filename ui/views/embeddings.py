@@ -1,0 +1,137 @@
+"""What the Embeddings page asks of the engine and hands to its components."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from bert_core.figures import embeddings as figures
+from bert_core.figures import masking as cards
+from bert_core.measures import embeddings as measures
+from bert_core.measures import predictions
+from bert_core.trace import Trace, TraceRequest
+from ui import chips, components, controls, notices, state
+from ui.state import Here
+from ui.views import masking
+
+KINDS = ("token", "segment", "position")
+MAX_SEED = 9999
+
+
+def switches(here: Here) -> tuple[TraceRequest, str]:
+    """The controls of one run; the request they make, and what it changes in words."""
+    with controls.row():
+        off = tuple(controls.many("Switch off", KINDS, "off"))
+        kind = controls.choice("Positions", measures.ORDERS, "order")
+        seed = int(controls.number("Seed", 0, MAX_SEED, "seed", 1)) if kind == "shuffled" else 0
+    order = measures.order(kind, len(here.encoding), seed)
+    return here.request(embeddings_off=off, position_order=order), figures.settings_name(off, kind)
+
+
+def strips(here: Here) -> None:
+    """The three addends, their sum and its LayerNorm, token by token."""
+    request, _ = switches(here)
+    trace = state.trace(_with(request, parts=tuple(figures.STRIPS)))
+    model = state.loaded(here.model).model
+    arrays = figures.strip_arrays(trace)
+    limits = figures.strip_limits(arrays)
+    weight, bias = measures.norm_parameters(model)
+    count, width = arrays["sum"].shape
+    data = components.pack(
+        {"tokens": list(trace.encoding.tokens), "cell": list(chosen_cell(count, width)),
+         "epsilon": model.config.layer_norm_eps, **limits},
+        {**arrays, "weight": weight, "bias": bias},
+    )
+
+    def choose(message: dict[str, Any]) -> None:
+        token = components.number(message, "token", count)
+        state.set_param("cell", f"{token},{components.number(message, 'dimension', width)}")
+
+    components.mount("embeddings", "strips", data, on_event=choose)
+
+
+def chosen_cell(count: int, width: int) -> tuple[int, int]:
+    """(token, dimension) that the address names under `cell`."""
+
+    def parse(raw: str) -> tuple[int, int]:
+        token, dimension = (int(part) for part in raw[:20].split(","))
+        if not (0 <= token < count and 0 <= dimension < width):
+            raise ValueError(f"no such cell: {raw}")
+        return token, dimension
+
+    return state.param("cell", parse, (min(1, count - 1), 0))
+
+
+def _with(request: TraceRequest, **changes: Any) -> TraceRequest:
+    return TraceRequest(**{**request.__dict__, **changes})
+
+
+def consequences(here: Here) -> None:
+    """What switching off or shuffling does to the guesses and to every token's last vector."""
+    request, name = switches(here)
+    encoding = here.encoding
+    masked = masking.chosen(encoding)
+    parts = ("hidden_states", "mlm_positions", "mlm_logits")
+    plain = state.trace(here.request(masked=masked, parts=parts))
+    changed = state.trace(_with(request, masked=masked, parts=parts))
+    has_head = "mlm" in state.loaded(here.model).model.heads
+    shown = _paired_cards(here, plain, changed, name) if has_head else []
+    no_guess = masking.NO_GAP if has_head else f"{here.model} has no masked-LM head, so no guesses are shown."
+    hint = "" if shown else no_guess
+    masking.mount_gaps("gaps", encoding, masked, shown, hint)
+    cosines = measures.row_cosines(plain.hidden_states[-1], changed.hidden_states[-1])
+    notices.result(f"How much of each token's last vector is left ({name}): cosine to the vector of the unchanged run, "
+                   f"{float(np.mean(cosines)):.3f} on average.")
+    chips.tokens(plain.encoding, "left", values=np.clip(cosines, 0, 1).tolist(),
+                 labels=[f"{value:.2f}" for value in cosines.tolist()],
+                 label="Tokens, shaded by the cosine to their unchanged vector")
+
+
+def _paired_cards(here: Here, plain: Trace, changed: Trace, name: str) -> list[dict[str, Any]]:
+    tokenizer = state.loaded(here.model).tokenizer
+    truths = {n: here.encoding.input_ids[n] for n in plain.request.masked}
+    first, second = (predictions.read_gaps(trace, tokenizer, 6, truths, masking.MAX_CARDS)
+                     for trace in (plain, changed))
+    return [cards.card(cards.gap_title(a, n + 1, len(first)), [("as trained", a), (name, b)])
+            for n, (a, b) in enumerate(zip(first, second, strict=True))]
+
+
+def positions(here: Here) -> None:
+    """Cosine of every position embedding with every other."""
+    model = state.loaded(here.model).model
+    header, arrays = figures.similarity_data(position_cosines(here.model, len(measures.position_table(model))))
+    components.mount("maps", "positions", components.pack(header, arrays))
+
+
+@functools.lru_cache(maxsize=8)
+def position_cosines(name: str, count: int) -> np.ndarray:
+    """(P, P) cosines of a model's position table; `count` is P."""
+    return measures.cosine_matrix(measures.position_table(state.loaded(name).model)[:count])
+
+
+@functools.lru_cache(maxsize=8)
+def word_baseline(name: str) -> float:
+    """Average cosine of two random rows of a model's word table."""
+    return measures.mean_random_cosine(measures.word_table(state.loaded(name).model))
+
+
+def neighbours(here: Here) -> None:
+    """The rows of the word table nearest to a chosen token's."""
+    loaded, encoding = state.loaded(here.model), here.encoding
+    count = len(encoding)
+    default = next(iter(encoding.content[1:2] or encoding.content), 0)
+    opened = chips.chosen_positions("token", count, (default,), only_one=True)
+    chosen = opened[0] if opened else default
+    found = measures.neighbours(measures.word_table(loaded.model), encoding.input_ids[chosen], 15)
+    baseline = word_baseline(here.model)
+    data = components.pack({
+        "chips": [{"t": text, "k": kind, "i": n} for n, (text, kind) in enumerate(chips.describe(encoding))],
+        "chosen": chosen, "title": f"Nearest to “{encoding.tokens[chosen]}” in the table of token embeddings",
+        "rows": [{"t": predictions.piece(loaded.tokenizer, near.id), "id": near.id, "cosine": near.cosine}
+                 for near in found],
+        "baseline": baseline,
+        "note": f"The line in each bar stands at {baseline:.3f}, the average cosine of two random pieces of the table.",
+    })
+    components.mount("neighbours", "neighbours", data, on_event=chips.receive_positions("token", count))
