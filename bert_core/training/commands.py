@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NoReturn
 
 from bert_core.training.memory import keep_freed_memory
 
+LANGUAGE = ("mlm", "clm", "nsp", "blimp", "cloze")
+LABELLED = ("sst2", "ner", "squad", "stsb", "cola")
+
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
-    """Add this module's commands; each sets `run`, called with the parsed arguments, which returns text or data."""
+    """Add this module's commands; each sets `run`, which takes the parsed arguments and returns plain data."""
     _add_pretrain(subparsers)
+    _add_finetune(subparsers)
+    _add_evaluate(subparsers)
+    _add_export(subparsers)
 
 
 def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
@@ -45,6 +53,7 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
     scratch.add_argument("--layers", type=int, default=6)
     scratch.add_argument("--hidden", type=int, default=384)
     scratch.add_argument("--heads", type=int, default=6)
+    parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_pretrain)
 
 
@@ -55,19 +64,81 @@ def _pretrain(args: argparse.Namespace) -> dict:
     return pretrain(args)
 
 
+def _add_finetune(subparsers: argparse._SubParsersAction) -> None:
+    parser = subparsers.add_parser("finetune", help="train a task on top of a model")
+    parser.add_argument("--task", required=True, choices=LABELLED)
+    parser.add_argument("--data", required=True, help="data folder, or the task's training file")
+    parser.add_argument("--model", default="twin-bert", help="the model to start from (default twin-bert)")
+    parser.add_argument("--out", required=True, help="folder of the new model")
+    parser.add_argument("--limit", type=int, help="training rows to draw (default: all)")
+    parser.add_argument("--epochs", type=float, default=2.0)
+    parser.add_argument("--rank", type=int, default=16, help="of the low-rank updates; 0 trains every weight")
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--head-lr", type=float, default=1e-3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="JSON on standard output")
+    parser.set_defaults(run=_finetune)
+
+
+def _add_evaluate(subparsers: argparse._SubParsersAction) -> None:
+    parser = subparsers.add_parser("evaluate", help="measure a model on held-out data")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--task", choices=(*LANGUAGE, *LABELLED))
+    which.add_argument("--all", action="store_true", help="every task on its shipped model")
+    parser.add_argument("--data", help="data folder, or the task's file (cloze: the shipped items by default)")
+    parser.add_argument("--model", help="name, folder or hub id (default: the shipped model of the task)")
+    parser.add_argument("--seeds", type=int, default=5, help="draws to average over, where something is drawn")
+    parser.add_argument("--limit", type=int, help="rows to use, evenly spaced; for blimp, pairs of each rule")
+    parser.add_argument("--json", action="store_true", help="JSON on standard output")
+    parser.set_defaults(run=_evaluate)
+
+
+def _add_export(subparsers: argparse._SubParsersAction) -> None:
+    parser = subparsers.add_parser("export", help="write a model as a folder that transformers opens")
+    parser.add_argument("name", help="name, folder or hub id")
+    parser.add_argument("folder", help="a new folder")
+    parser.add_argument("--json", action="store_true", help="JSON on standard output")
+    parser.set_defaults(run=_export)
+
+
+def _finetune(args: argparse.Namespace) -> dict:
+    keep_freed_memory()
+    from bert_core.training.jobs import run_finetune
+
+    return run_finetune(args)
+
+
+def _evaluate(args: argparse.Namespace) -> dict | list:
+    if args.seeds < 1 or (args.limit is not None and args.limit < 1):
+        raise ValueError("evaluate: --seeds and --limit must be at least 1")
+    from bert_core.training.jobs import run_evaluate
+
+    return run_evaluate(args)
+
+
+def _export(args: argparse.Namespace) -> dict:
+    from bert_core.training.jobs import run_export
+
+    return run_export(args)
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with a one-line error, as the rest of the command line has it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see {self.prog} --help)")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one training command on its own, as `python -m bert_core` does."""
-    parser = argparse.ArgumentParser(prog="python -m bert_core.training.commands")
+    """Run one training command.
+
+    Returns:
+        0. Errors of the user are ValueErrors.
+    """
+    parser = _Parser(prog="python -m bert_core")
     add_parsers(parser.add_subparsers(dest="command", required=True))
     args = parser.parse_args(argv)
-    run: Callable[[argparse.Namespace], dict] = args.run
-    try:
-        run(args)
-    except ValueError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
+    found = args.run(args)
+    sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=None if args.json else 1) + "\n")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,6 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from bert_core.config import BertConfig
+from bert_core.load import Loaded
+from bert_core.training import lora
 
 ARCHITECTURE = {"mlm": "BertForPreTraining", "clm": "BertLMHeadModel", "rtl": "BertLMHeadModel"}
 
@@ -29,18 +31,69 @@ def find_tokenizer(run: Path, init: str) -> Path:
     raise ValueError(f"--init {init!r} has no tokenizer.json")
 
 
+def write_folder(folder: Path, config: BertConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype | None) -> None:
+    """Write config.json and model.safetensors; `dtype` None keeps each tensor's own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config.to_dict(), indent=1) + "\n", encoding="utf-8")
+    stored = {n: t.detach().to("cpu", dtype or t.dtype).contiguous() for n, t in sorted(tensors.items())}
+    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+
+
 def write_model(
     folder: Path, config: BertConfig, weights: Mapping[str, Tensor], objective: str, tokenizer: Path | None,
     dtype: torch.dtype = torch.float16,
 ) -> None:
     """Write a pre-trained model's folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     config = dataclasses.replace(
         config, model_type="bert", is_decoder=objective != "mlm", architectures=(ARCHITECTURE[objective],),
         reading_order="right-to-left" if objective == "rtl" else "left-to-right", extra={},
     )
-    (folder / "config.json").write_text(json.dumps(config.to_dict(), indent=1) + "\n", encoding="utf-8")
-    tensors = {n: w.detach().to("cpu", dtype).contiguous() for n, w in sorted(weights.items())}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    write_folder(folder, config, weights, dtype)
     if tokenizer is not None:
         shutil.copyfile(tokenizer, folder / "tokenizer.json")
+
+
+def write_adapter(
+    folder: Path, config: BertConfig, learned: Mapping[str, Tensor], base: str, scale: float
+) -> None:
+    """Write a fine-tuned model as its difference to a shipped base."""
+    shared = {"shared_from": base, "shared_tensors": ["bert."], "low_rank_scale": scale}
+    write_folder(folder, dataclasses.replace(config, extra=shared), learned, torch.float16)
+
+
+def write_full(
+    folder: Path, config: BertConfig, base: Loaded, learned: Mapping[str, Tensor], scale: float
+) -> None:
+    """Write a fine-tuned model whole, updates merged, with its tokenizer."""
+    encoder = {n: w.float() for n, w in base.model.weights.items() if n.startswith("bert.")}
+    encoder |= {n: w for n, w in learned.items() if not lora.is_factor(n)}
+    factors = {n: w for n, w in learned.items() if lora.is_factor(n)}
+    write_folder(folder, config, lora.apply(encoder, factors, scale), torch.float16)
+    base.tokenizer.backend.save(str(folder / "tokenizer.json"))
+
+
+def export(loaded: Loaded, folder: Path) -> list[str]:
+    """Write a loaded model with everything that `from_pretrained` wants.
+
+    Raises:
+        ValueError: the folder holds files already.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{str(folder)!r} is not empty; export into a new folder")
+    weights = dict(loaded.model.weights)
+    if not any("ForPreTraining" in a or "SequenceClassification" in a or a == "BertModel"
+               for a in loaded.config.architectures):
+        weights = {n: w for n, w in weights.items() if ".pooler." not in n}
+    if loaded.model.heads & {"mlm", "lm"} and loaded.config.model_type == "bert":
+        weights["cls.predictions.decoder.bias"] = weights["cls.predictions.bias"].clone()
+    write_folder(folder, dataclasses.replace(loaded.config, extra=_own_keys(loaded.config)), weights, None)
+    loaded.tokenizer.backend.save(str(folder / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": loaded.tokenizer.limit,
+                **{f"{role}_token": token for role, token in loaded.tokenizer.specials.items()}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    return sorted(path.name for path in folder.iterdir())
+
+
+def _own_keys(config: BertConfig) -> dict:
+    """Keys of config.json that say how the project stores a model are no part of an export."""
+    return {k: v for k, v in config.extra.items() if k not in ("shared_from", "shared_tensors", "low_rank_scale")}

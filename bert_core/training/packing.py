@@ -65,6 +65,9 @@ class Lengths(NamedTuple):
         return self.usual
 
 
+USUAL_LENGTHS = Lengths()
+
+
 class Example(NamedTuple):
     """One packed sequence.
 
@@ -131,7 +134,7 @@ class Packed:
 
 def pack(
     texts: Mapping[str, Sequence[str]], mix: Mapping[str, float], tokenizer: Tokenizer, tokens: int,
-    lengths: Lengths = Lengths(), excerpt: int = 1200, seed: int = 0,
+    lengths: Lengths = USUAL_LENGTHS, excerpt: int = 1200, seed: int = 0,
 ) -> Packed:
     """Pack a weighted mix of sources into shuffled pairs.
 

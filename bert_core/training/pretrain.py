@@ -193,7 +193,7 @@ class Trainer:
         with safe_open(folder / STATE, "pt", device=self.device) as file, torch.no_grad():
             meta = file.metadata()
             self.step, self.seconds = int(meta["step"]), float(meta["seconds"])
-            for key in file.keys():
+            for key in file.keys():  # noqa: SIM118 - not a mapping
                 kind, _, name = key.partition("/")
                 if kind == "weight":
                     self.weights[name].copy_(file.get_tensor(key))

@@ -74,7 +74,9 @@ class RunFolder:
     # --- status
 
     def set_status(self, status: Status) -> None:
-        self.write("status.json", json.dumps(dataclasses.asdict(status)).encode())
+        """Write the status; in vain if the visitor has left and the folder is gone."""
+        if self.path.is_dir():
+            self.write("status.json", json.dumps(dataclasses.asdict(status)).encode())
 
     def status(self) -> Status:
         text = self.read_text("status.json")

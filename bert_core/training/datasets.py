@@ -1,0 +1,146 @@
+"""Readers of the labelled sets: rows out, one clear error for a bad file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from bert_core.training.corpus import read_text
+
+T = TypeVar("T")
+
+#: Where each task lies below a data folder: (training file, held-out file).
+PLACES = {
+    "mlm": ("", "eval/wikitext2_valid.txt"),
+    "clm": ("", "eval/wikitext2_valid.txt"),
+    "nsp": ("", "eval/wikitext2_valid.txt"),
+    "blimp": ("", "eval/blimp"),
+    "sst2": ("tasks/sst2/train.tsv", "tasks/sst2/dev.tsv"),
+    "ner": ("tasks/ner/train.tsv", "tasks/ner/dev.tsv"),
+    "squad": ("tasks/squad/train-v1.1.json.zst", "tasks/squad/dev-v1.1.json.zst"),
+    "stsb": ("tasks/stsb/sts-train.tsv", "tasks/stsb/sts-dev.tsv"),
+    "cola": ("tasks/cola/train.tsv", "tasks/cola/dev.tsv"),
+}
+
+
+class Labelled(NamedTuple):
+    """A sentence and its class (SST-2, CoLA)."""
+
+    text: str
+    label: int
+
+
+class TaggedWords(NamedTuple):
+    """A sentence as words, with one IOB2 tag a word."""
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+class Question(NamedTuple):
+    """A SQuAD question; `answers` are (text, start) with start in code points."""
+
+    id: str
+    question: str
+    context: str
+    answers: tuple[tuple[str, int], ...]
+
+
+class SentencePair(NamedTuple):
+    """Two sentences and how alike people found them, 0 to 5."""
+
+    first: str
+    second: str
+    score: float
+
+
+class MinimalPair(NamedTuple):
+    """A sentence and one that breaks one rule of grammar."""
+
+    good: str
+    bad: str
+    rule: str
+
+
+def find(data: str | Path, task: str, training: bool = False) -> Path:
+    """A task's file: below a data folder, or `data` itself where it is that file.
+
+    Raises:
+        ValueError: neither is there.
+    """
+    data = Path(data)
+    below = data / PLACES[task][0 if training else 1]
+    if below != data and below.exists():
+        return below
+    if data.is_file() or (task == "blimp" and data.is_dir() and any(data.glob("*.jsonl"))):
+        return data
+    raise ValueError(f"--data {str(data)!r}: {PLACES[task][0 if training else 1]} is not there")
+
+
+def every(rows: Sequence[T], limit: int | None) -> list[T]:
+    """At most `limit` rows, evenly spaced, so that a sample needs no seed."""
+    if limit is None or limit >= len(rows):
+        return list(rows)
+    return [rows[int(i)] for i in np.linspace(0, len(rows) - 1, max(1, limit))]
+
+
+def read_paragraphs(path: Path) -> list[str]:
+    """One paragraph a line, blank lines left out."""
+    return [line.strip() for line in read_text(path).split("\n") if line.strip()]
+
+
+def read_sst2(path: Path) -> list[Labelled]:
+    rows = [line.split("\t") for line in read_text(path).split("\n")[1:] if line.strip()]
+    return [Labelled(_field(row, 0, path).strip(), int(_field(row, 1, path))) for row in rows]
+
+
+def read_cola(path: Path) -> list[Labelled]:
+    rows = [line.split("\t") for line in read_text(path).split("\n") if line.strip()]
+    return [Labelled(_field(row, 3, path), int(_field(row, 1, path))) for row in rows]
+
+
+def read_stsb(path: Path) -> list[SentencePair]:
+    rows = [line.split("\t") for line in read_text(path).split("\n") if line.strip()]
+    return [SentencePair(_field(r, 5, path), _field(r, 6, path), float(_field(r, 4, path))) for r in rows]
+
+
+def _field(row: Sequence[str], index: int, path: Path) -> str:
+    if index >= len(row):
+        raise ValueError(f"{path.name}: a line has {len(row)} columns, {index + 1} are needed: {' '.join(row)[:60]!r}")
+    return row[index]
+
+
+def read_ner(path: Path) -> list[TaggedWords]:
+    """Word TAB tag a line, a blank line between sentences."""
+    sentences = []
+    for block in read_text(path).strip("\n").split("\n\n"):
+        pairs = [line.split("\t") for line in block.split("\n") if line.strip()]
+        if pairs:
+            sentences.append(TaggedWords(tuple(_field(p, 0, path) for p in pairs),
+                                         tuple(_field(p, 1, path) for p in pairs)))
+    return sentences
+
+
+def read_squad(path: Path) -> list[Question]:
+    """SQuAD 1.1 (Rajpurkar et al. 2016, arXiv 1606.05250)."""
+    found = []
+    for article in json.loads(read_text(path))["data"]:
+        for paragraph in article["paragraphs"]:
+            for qa in paragraph["qas"]:
+                answers = tuple((a["text"], int(a["answer_start"])) for a in qa["answers"])
+                found.append(Question(qa["id"], qa["question"], paragraph["context"], answers))
+    return found
+
+
+def read_blimp(folder: Path, per_rule: int | None = None) -> list[MinimalPair]:
+    """Every .jsonl of a folder (Warstadt et al. 2020, arXiv 1912.00582); at most `per_rule` of each."""
+    files = sorted(folder.glob("*.jsonl")) if folder.is_dir() else [folder]
+    pairs = []
+    for file in files:
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        pairs += [MinimalPair(r["sentence_good"], r["sentence_bad"], file.stem) for r in every(rows, per_rule)]
+    return pairs

@@ -1,0 +1,160 @@
+"""Fine-tuning: one head on top of the encoder, low-rank updates below (or everything).
+
+Devlin et al. 2018, section 4; the updates as in lora.py. Which rows, targets
+and loss a task has is in taskdata.py.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bert_core.config import BertConfig
+from bert_core.model import Model, activate
+from bert_core.shapes import head_shapes
+from bert_core.training import lora
+from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor, set_learning_rate
+from bert_core.training.taskdata import Row, Task
+
+
+@dataclass(frozen=True)
+class FineTuneRecipe:
+    """Numbers of one fine-tuning.
+
+    Attributes:
+        rank: of the low-rank updates; 0 trains every weight.
+        scale: factor on the updates.
+        batch: sequences a step.
+        lr, head_lr: peak learning rates of the updates and of the head.
+        warmup: share of the steps with a rising rate; it falls for the rest.
+        seconds: time after which the run ends early; its rate has then not
+            fallen to 0, so choose rows and epochs to fit.
+    """
+
+    epochs: float = 2.0
+    rank: int = 16
+    scale: float = 2.0
+    batch: int = 32
+    lr: float = 1e-3
+    head_lr: float = 1e-3
+    weight_decay: float = 0.01
+    warmup: float = 0.1
+    clip: float = 1.0
+    seed: int = 0
+
+
+def start(base: Model, config: BertConfig, head: str | None, recipe: FineTuneRecipe) -> tuple[
+    dict[str, Tensor], dict[str, Tensor]
+]:
+    """Frozen weights of the base, and what learns.
+
+    With a rank, factors for the matrices, all biases and LayerNorms, and the
+    head learn; without, everything but the base's own heads.
+    """
+    encoder = {n: w.detach().float() for n, w in base.weights.items() if n.startswith("bert.")}
+    if recipe.rank:
+        learned = lora.factors(encoder, recipe.rank, recipe.seed)
+        learned |= {n: encoder[n].clone() for n in encoder if encoder[n].dim() == 1}
+    else:
+        learned = {n: w.clone() for n, w in encoder.items()}
+    if head is not None:
+        generator = torch.Generator().manual_seed(recipe.seed)
+        for name, shape in head_shapes(config, head).items():
+            if not name.startswith("bert."):
+                fresh = torch.randn(shape, generator=generator) * config.initializer_range
+                learned[name] = torch.zeros(shape) if name.endswith("bias") else fresh
+    frozen = {n: w for n, w in encoder.items() if n not in learned}
+    return frozen, {n: w.requires_grad_() for n, w in learned.items()}
+
+
+def assemble(
+    config: BertConfig, frozen: dict[str, Tensor], learned: dict[str, Tensor], heads: frozenset[str], scale: float
+) -> Model:
+    """A model that runs base and updates side by side, so that no matrix of the base needs a gradient."""
+    weights = {**frozen, **{n: w for n, w in learned.items() if not lora.is_factor(n)}}
+    fast = {}
+    for name in learned:
+        if name.endswith(lora.LOW_RANK_IN):
+            linear = name.removesuffix(f".weight{lora.LOW_RANK_IN}")
+            fast[linear] = _updated_linear(
+                weights[f"{linear}.weight"], weights[f"{linear}.bias"], learned[name],
+                learned[f"{linear}.weight{lora.LOW_RANK_OUT}"], scale,
+            )
+    return Model(config, weights, heads, fast)
+
+
+def _updated_linear(
+    weight: Tensor, bias: Tensor, into: Tensor, out: Tensor, scale: float
+) -> Callable[[Tensor, str | None], Tensor]:
+    """x -> x W^T + b + scale x in^T out^T, then the activation."""
+
+    def run(x: Tensor, activation: str | None) -> Tensor:
+        y = F.linear(x, weight, bias) + scale * F.linear(F.linear(x, into), out)
+        return y if activation is None else activate(y, activation)
+
+    return run
+
+
+def batches(rows: Sequence[Row], size: int, epochs: float, seed: int) -> list[list[Row]]:
+    """Shuffled batches of like length, pass after pass; the last pass may be partial."""
+    rng, made = np.random.default_rng(seed), []
+    wanted = max(1, round(epochs * len(rows) / size))
+    while len(made) < wanted:
+        order = rng.permutation(len(rows))
+        one_pass = []
+        for start_at in range(0, len(order), 16 * size):
+            pool = sorted(order[start_at : start_at + 16 * size], key=lambda i: rows[i].length)
+            one_pass += [[rows[i] for i in pool[k : k + size]] for k in range(0, len(pool), size)]
+        made += [one_pass[i] for i in rng.permutation(len(one_pass))]
+    return made[:wanted]
+
+
+def finetune(
+    base: Model, config: BertConfig, task: Task, rows: Sequence[Row], recipe: FineTuneRecipe, pad_id: int,
+    curve: Path | None = None,
+) -> tuple[dict[str, Tensor], float]:
+    """Train a task.
+
+    Returns:
+        What learned (factors, biases, LayerNorms, head), and the seconds it took.
+    """
+    frozen, learned = start(base, config, task.head, recipe)
+    heads = frozenset({task.head, "pooler"} - {None})
+    model = assemble(config, frozen, learned, heads, recipe.scale)
+    optimizer = adamw(learned, recipe.lr, recipe.head_lr, recipe.weight_decay)
+    plan = batches(rows, recipe.batch, recipe.epochs, recipe.seed)
+    warmup, began, lines = int(recipe.warmup * len(plan)), time.perf_counter(), []
+    for step, batch in enumerate(plan):
+        factor = learning_rate_factor(step, len(plan), warmup, len(plan) - warmup)
+        set_learning_rate(optimizer, factor)
+        loss = task.loss(model, batch, pad_id)
+        loss.backward()
+        norm = clip_gradients(learned, recipe.clip)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        lines.append({"step": step + 1, "loss": loss.item(), "lr": factor * recipe.lr, "grad_norm": norm})
+        _progress(lines, len(plan), time.perf_counter() - began)
+    if curve is not None:
+        curve.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return {n: w.detach() for n, w in learned.items()}, time.perf_counter() - began
+
+
+def _progress(lines: Sequence[dict[str, Any]], steps: int, seconds: float) -> None:
+    """One line on standard error, every 20 steps."""
+    done = len(lines)
+    if done % 20 and done != steps:
+        return
+    recent = sum(line["loss"] for line in lines[-20:]) / len(lines[-20:])
+    left = int(seconds / done * (steps - done))
+    sys.stderr.write(f"{done}/{steps} loss {recent:.4f} left {left // 60}:{left % 60:02d}\n")
+    sys.stderr.flush()

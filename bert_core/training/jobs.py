@@ -1,0 +1,96 @@
+"""What the commands finetune, evaluate and export do."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from bert_core.load import load_model
+from bert_core.training import datasets
+from bert_core.training.finetune import FineTuneRecipe, finetune
+from bert_core.training.folder import write_adapter, write_full
+from bert_core.training.taskdata import TASKS
+
+#: The model that a task is measured on unless another is named.
+DEFAULT_MODEL = {
+    "mlm": "twin-bert", "clm": "twin-gpt", "nsp": "twin-bert", "blimp": "twin-bert", "cloze": "twin-bert",
+    **{name: f"twin-bert-{name}" for name in TASKS},
+}
+#: What `evaluate --all` runs: (task, model); BLiMP for both twins.
+ALL = (*DEFAULT_MODEL.items(), ("clm", "twin-rtl"), ("blimp", "twin-gpt"))
+
+
+def run_evaluate(args: argparse.Namespace) -> Any:
+    """Scores of one task, or of every task on its shipped model."""
+    if args.all:
+        return [evaluate(task, model, args.data, args.seeds, args.limit) for task, model in ALL]
+    return evaluate(args.task, args.model or DEFAULT_MODEL[args.task], args.data, args.seeds, args.limit)
+
+
+def evaluate(task: str, model: str, data: str | None, seeds: int, limit: int | None) -> dict[str, Any]:
+    """Scores of one model on one task."""
+    from bert_core.training.evaluate import CLOZE, LANGUAGE_TASKS
+
+    if task == "cloze":
+        path = Path(data) if data and Path(data).is_file() else CLOZE
+    elif data is None:
+        raise ValueError(f"evaluate --task {task} needs --data: a folder with {datasets.PLACES[task][1]}, or that file")
+    else:
+        path = datasets.find(data, task)
+    if task in LANGUAGE_TASKS:
+        found = LANGUAGE_TASKS[task](load_model(model), path, seeds=seeds, limit=limit)
+    else:
+        found = _labelled(task, model, path, limit)
+    return {"task": task, "model": model, **found}
+
+
+def _labelled(task: str, model: str, path: Path, limit: int | None) -> dict[str, Any]:
+    """Scores of a shipped head; one model, so that the seeds have nothing to vary."""
+    from bert_core.serving.local import LocalEngine
+    from bert_core.training.evaluate_tasks import LABELLED_TASKS
+
+    engine = LocalEngine(model, pack=False)
+    try:
+        found = LABELLED_TASKS[task](engine, path, limit)
+    finally:
+        engine.close()
+    metrics = [name for name, value in found.items() if isinstance(value, float)]
+    return {**found, **{f"{name}_std": 0.0 for name in metrics}}
+
+
+def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
+    """Train a task on top of a model and write it as a folder."""
+    task = TASKS[args.task]
+    base = load_model(args.model)
+    if base.config.model_type != "bert" or base.config.is_decoder:
+        raise ValueError(f"finetune works on a both-way BERT; {args.model} is not one")
+    rows = task.read(datasets.find(args.data, args.task, training=True), base, args.limit, args.seed)
+    config = dataclasses.replace(
+        base.config, architectures=(task.architecture,), id2label=task.labels, num_labels=max(2, len(task.labels)),
+        problem_type="single_label_classification" if task.head == "classification" else None, extra={},
+    )
+    recipe = FineTuneRecipe(
+        epochs=args.epochs, rank=args.rank, batch=args.batch, lr=args.lr, head_lr=args.head_lr, seed=args.seed,
+    )
+    out = Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    learned, seconds = finetune(base.model, config, task, rows, recipe, config.pad_token_id, out / "curve.jsonl")
+    if args.rank and base.info.shipped:
+        write_adapter(out, config, learned, args.model, recipe.scale)
+    else:
+        write_full(out, config, base, learned, recipe.scale)
+    settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
+    summary = {"rows": len(rows), "seconds": round(seconds, 1)}
+    (out / "run.json").write_text(json.dumps({**settings, **summary}, indent=1) + "\n", encoding="utf-8")
+    return {"task": args.task, "model": args.model, "out": str(out), **summary}
+
+
+def run_export(args: argparse.Namespace) -> dict[str, Any]:
+    """Write a model as a folder that transformers opens on its own."""
+    from bert_core.training.folder import export
+
+    loaded = load_model(args.name)
+    return {"name": args.name, "folder": args.folder, "files": export(loaded, Path(args.folder))}

@@ -1,0 +1,215 @@
+"""The desk of a server: who trains what, and one trainer process behind it.
+
+Pages ask the desk to start, steer and show runs. Whoever started a run steers
+it; others who know its id may watch. If its owner is gone (a reload makes a new
+session), the next one who watches takes it over. A run that nobody watches
+ends, and its files go.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bert_core.training.live.folder import RUN_ID, RunFolder, Status
+from bert_core.training.live.specs import Spec, to_json
+
+#: Seconds between two looks at who is still there.
+LOOK_EVERY = 2.0
+#: Seconds for which the files of a run stay after its last watcher was seen.
+KEEP = 300.0
+#: Ended runs that a visitor keeps, and runs kept in all.
+KEPT_EACH, KEPT_ALL = 5, 40
+COMMANDS = ("play", "pause", "step", "stop")
+
+
+@dataclass
+class Entry:
+    """What the desk knows of a run."""
+
+    folder: RunFolder
+    owner: str
+    kind: str
+    watchers: set[str] = field(default_factory=set)
+    last_seen: float = field(default_factory=time.monotonic)
+
+
+class TrainingDesk:
+    """See the module; every method may be called from any thread.
+
+    Args:
+        alive: whether a visitor (a session) is still connected.
+        root: where runs keep their files; a folder of its own by default.
+    """
+
+    def __init__(self, alive: Callable[[str], bool], root: Path | None = None) -> None:
+        self.alive = alive
+        self.root = Path(tempfile.mkdtemp(prefix="both-ways-")) if root is None else root
+        self._entries: dict[str, Entry] = {}
+        self._lock = threading.RLock()
+        self._process: subprocess.Popen | None = None
+        self._closing = threading.Event()
+        self._keeper = threading.Thread(target=self._look_after, name="training-desk", daemon=True)
+        self._keeper.start()
+        atexit.register(self.close)
+
+    # --- what a page asks
+
+    def start(self, owner: str, spec: Spec, files: Mapping[str, str] | None = None, play: bool = True) -> str:
+        """Put a run in the queue; a visitor's other run that still wants the trainer is stopped.
+
+        Args:
+            owner: the visitor.
+            files: name -> text that the run needs ('text.txt', 'train.tsv').
+            play: False pauses after the first step.
+
+        Returns:
+            The run's id.
+        """
+        with self._lock:
+            self._running_process()
+            self._stop_running(owner)
+            run_id = secrets.token_hex(16)
+            folder = RunFolder(self.root / run_id)
+            folder.path.mkdir(parents=True)
+            folder.write("spec.json", to_json(spec).encode())
+            for name, text in (files or {}).items():
+                folder.write(name, text.encode())
+            folder.set_status(Status("waiting", place=1))
+            self._entries[run_id] = Entry(folder, owner, spec.kind, {owner})
+            self._send({"do": "start", "run": run_id, "folder": str(folder.path), "play": play})
+            self._drop_oldest(owner)
+        return run_id
+
+    def command(self, owner: str, run_id: str, what: str) -> bool:
+        """Steer a run: one of COMMANDS; False if it isn't this visitor's to steer."""
+        with self._lock:
+            entry = self._entries.get(run_id)
+            if entry is None or entry.owner != owner or what not in COMMANDS:
+                return False
+            if what in ("play", "step") and not entry.folder.status().ended:
+                self._stop_running(owner, but=run_id)
+            self._send({"do": what, "run": run_id})
+        return True
+
+    def watch(self, visitor: str, run_id: str) -> RunFolder | None:
+        """The folder of a run, and a note that this visitor looks at it; None if there is no such run."""
+        if not RUN_ID.fullmatch(run_id):
+            return None
+        with self._lock:
+            entry = self._entries.get(run_id)
+            if entry is None:
+                return None
+            entry.watchers.add(visitor)
+            entry.last_seen = time.monotonic()
+            if entry.owner != visitor and not self.alive(entry.owner):
+                entry.owner = visitor
+            return entry.folder
+
+    def owns(self, visitor: str, run_id: str) -> bool:
+        """Whether this visitor steers the run."""
+        entry = self._entries.get(run_id)
+        return entry is not None and entry.owner == visitor
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    # --- the process
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the trainer, None before the first run."""
+        return self._process.pid if self._process is not None else None
+
+    def _send(self, command: dict) -> None:
+        line = (json.dumps(command) + "\n").encode()
+        try:
+            self._running_process().stdin.write(line)
+        except OSError:  # it died just now
+            self._fail_all()
+
+    def _running_process(self) -> subprocess.Popen:
+        if self._process is not None and self._process.poll() is not None:
+            self._fail_all()
+            self._process = None
+        if self._process is None:
+            one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+            home = str(Path(__file__).resolve().parents[3])
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "bert_core.training.live.worker"], stdin=subprocess.PIPE, bufsize=0,
+                stdout=subprocess.DEVNULL, cwd=home, env={**os.environ, **one},
+            )
+        return self._process
+
+    def _fail_all(self) -> None:
+        """The trainer is gone: its unfinished runs say so; the next start makes a new one."""
+        for entry in self._entries.values():
+            status = entry.folder.status()
+            if not status.ended:
+                entry.folder.set_status(Status("failed", status.step, status.steps, message=(
+                    "the trainer stopped unexpectedly (out of memory?); press Reset to begin again")))
+
+    # --- looking after the runs
+
+    def _look_after(self) -> None:
+        while not self._closing.wait(LOOK_EVERY):
+            with self._lock:
+                self.look_once()
+
+    def look_once(self) -> None:
+        """Tell the trainer which runs are watched, and forget those long left."""
+        if self._process is not None and self._process.poll() is not None:
+            self._fail_all()
+        now = time.monotonic()
+        for run_id, entry in list(self._entries.items()):
+            entry.watchers = {visitor for visitor in entry.watchers if self.alive(visitor)}
+            if entry.watchers:
+                entry.last_seen = now
+                if not entry.folder.status().ended:
+                    self._send({"do": "seen", "run": run_id})
+            elif now - entry.last_seen > KEEP:
+                self._forget(run_id)
+
+    def _stop_running(self, owner: str, but: str | None = None) -> None:
+        for run_id, entry in self._entries.items():
+            if entry.owner == owner and run_id != but and not entry.folder.status().ended:
+                self._send({"do": "stop", "run": run_id})
+
+    def _drop_oldest(self, owner: str) -> None:
+        own = [r for r, e in self._entries.items() if e.owner == owner and e.folder.status().ended]
+        for run_id in own[: max(0, len(own) - KEPT_EACH)]:
+            self._forget(run_id)
+        ended = [r for r, e in self._entries.items() if e.folder.status().ended]
+        for run_id in ended[: max(0, len(self._entries) - KEPT_ALL)]:
+            self._forget(run_id)
+
+    def _forget(self, run_id: str) -> None:
+        entry = self._entries.pop(run_id)
+        if not entry.folder.status().ended:
+            self._send({"do": "stop", "run": run_id})
+        shutil.rmtree(entry.folder.path, ignore_errors=True)
+
+    def close(self) -> None:
+        """End the trainer and remove all files."""
+        self._closing.set()
+        atexit.unregister(self.close)
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.stdin.close()
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        shutil.rmtree(self.root, ignore_errors=True)

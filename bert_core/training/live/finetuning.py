@@ -1,0 +1,252 @@
+"""A shipped encoder becomes a classifier, one step at a time, and keeps every epoch.
+
+Devlin et al. 2018, section 3.2: the pooled [CLS] vector, one new linear layer,
+and all parameters learn. Beside it the other ways: only the last layers, only
+the head, or the same architecture from random weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bert_core import model as core
+from bert_core.config import BertConfig
+from bert_core.load import Loaded, load_model
+from bert_core.model import Inputs, Model
+from bert_core.tokenizer import Tokenizer
+from bert_core.training.live.baselines import bag_of_words, lstm
+from bert_core.training.live.folder import RunFolder
+from bert_core.training.live.specs import FinetuneSpec
+from bert_core.training.live.tables import Dataset, dataset, read_rows, shipped_task
+from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor, set_learning_rate
+from bert_core.training.start import random_weights
+
+#: Epochs and peak learning rates that suit each way: encoder, head.
+EPOCHS = {"full": 4, "last": 6, "frozen": 40, "scratch": 4}
+RATES = {"full": (2e-4, 1e-3), "last": (4e-4, 1e-3), "frozen": (0.0, 5e-3), "scratch": (3e-4, 1e-3)}
+LAST_LAYERS, CLIP, HEAD_SPREAD, MAX_TOKENS = 2, 1.0, 0.02, 96
+HEADS = frozenset({"pooler", "classification"})
+WORD = "bert.embeddings.word_embeddings.weight"
+
+#: Curves with a value for each step, and for each epoch from 0, the start.
+STEP_CURVES = ("loss", "accuracy", "gradient")
+EPOCH_CURVES = ("test_accuracy", "test_loss", "train_accuracy")
+
+
+def classifier_config(base: BertConfig, labels: tuple[str, ...]) -> BertConfig:
+    """The base's architecture with a classification head of these labels."""
+    values = base.to_dict() | {
+        "architectures": ["BertForSequenceClassification"], "id2label": {str(n): l for n, l in enumerate(labels)},
+        "problem_type": "single_label_classification", "is_decoder": False,
+    }
+    values.pop("base_model", None)
+    return BertConfig.from_dict(values)
+
+
+def head_start(config: BertConfig, seed: int) -> dict[str, Tensor]:
+    """Random weights of the new linear layer."""
+    shapes = {"classifier.weight": (config.num_labels, config.hidden_size), "classifier.bias": (config.num_labels,)}
+    return random_weights(shapes, HEAD_SPREAD, seed)
+
+
+def start_weights(base: Loaded, config: BertConfig, spec: FinetuneSpec) -> dict[str, Tensor]:
+    """Encoder and pooler of the base (or random ones) with a random head; language heads are left behind."""
+    kept = {n: t for n, t in base.model.weights.items() if n.startswith("bert.")}
+    if spec.way == "scratch":
+        kept = random_weights({n: tuple(t.shape) for n, t in kept.items()}, config.initializer_range, spec.seed)
+    return {n: t.detach().clone().float() for n, t in kept.items()} | head_start(config, spec.seed)
+
+
+def learns(name: str, way: str, layers: int) -> bool:
+    """Whether a parameter changes under `way`."""
+    if way in ("full", "scratch") or name.startswith("classifier"):
+        return True
+    if name.startswith("bert.pooler"):
+        return way == "last"
+    last = {f"bert.encoder.layer.{n}." for n in range(layers - LAST_LAYERS, layers)}
+    return way == "last" and any(name.startswith(path) for path in last)
+
+
+class Rows:
+    """The part of the word table that a data set uses.
+
+    Rows that never occur get no gradient, and Adam without weight decay leaves
+    them alone; so learning the used rows only is the same, and much cheaper.
+    """
+
+    def __init__(self, ids: np.ndarray, vocabulary: int) -> None:
+        self.used = np.unique(ids)
+        self.local = np.zeros(vocabulary, dtype=np.int64)
+        self.local[self.used] = np.arange(len(self.used))
+
+    def take(self, table: Tensor) -> Tensor:
+        """(V, D) -> (R, D)."""
+        return table[torch.from_numpy(self.used)].clone()
+
+    def put(self, table: Tensor, rows: Tensor) -> Tensor:
+        """(V, D) with the used rows replaced by (R, D)."""
+        full = table.clone()
+        full[torch.from_numpy(self.used)] = rows.to(full.dtype)
+        return full
+
+
+def encode_texts(tokenizer: Tokenizer, texts: list[str]) -> list[np.ndarray]:
+    """Piece ids of each text, specials included, cut at MAX_TOKENS."""
+    found = []
+    for text in texts:
+        ids = tokenizer.encode(text).input_ids
+        found.append(np.array(ids if len(ids) <= MAX_TOKENS else (*ids[: MAX_TOKENS - 1], ids[-1])))
+    return found
+
+
+def pad(rows: list[np.ndarray], pad_id: int = 0) -> Inputs:
+    """One padded batch of single sentences."""
+    longest = max(len(row) for row in rows)
+    ids = np.full((len(rows), longest), pad_id, dtype=np.int64)
+    mask = np.zeros((len(rows), longest), dtype=bool)
+    for n, row in enumerate(rows):
+        ids[n, : len(row)], mask[n, : len(row)] = row, True
+    return Inputs(torch.from_numpy(ids), torch.zeros(ids.shape, dtype=torch.long), torch.from_numpy(mask),
+                  torch.zeros(len(rows), dtype=torch.bool))
+
+
+def classifier_loss(model: Model, inputs: Inputs, classes: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy in nats, and the (B, C) logits."""
+    _, hidden = core.encode(model, inputs)
+    logits = core.classification_logits(model, hidden)
+    return F.cross_entropy(logits, classes), logits
+
+
+def read_dataset(spec: FinetuneSpec, folder: RunFolder) -> Dataset:
+    """The shipped task, or the rows that the desk put into the folder."""
+    if spec.task != "own":
+        return shipped_task(spec.task)
+    train, test = (read_rows(folder.read_text(f"{part}.tsv") or "") for part in ("train", "test"))
+    if not train or not test:
+        raise ValueError("the run has no rows of its own; upload a table first")
+    return dataset("own", train, test)
+
+
+class FinetuneRun:
+    """See `worker.Run`: prepared once, then stepped until it is done."""
+
+    def __init__(self, spec: FinetuneSpec, folder: RunFolder, base: Loaded | None = None) -> None:
+        self.spec, self.folder, self.step = spec, folder, 0
+        base = base or load_model(spec.base)
+        self.data = read_dataset(spec, folder)
+        self.config = classifier_config(base.config, self.data.labels)
+        self.rows = {part: encode_texts(base.tokenizer, self.data.texts(part)) for part in ("train", "test")}
+        self.classes = {part: torch.from_numpy(self.data.indices(part)) for part in ("train", "test")}
+        self.table = Rows(np.concatenate([*self.rows["train"], *self.rows["test"], [0]]), self.config.vocab_size)
+        for part, rows in self.rows.items():
+            self.rows[part] = [self.table.local[row] for row in rows]
+        self._weigh(start_weights(base, self.config, spec))
+        self.epochs = spec.epochs or EPOCHS[spec.way]
+        self.per_epoch = -(-len(self.rows["train"]) // spec.batch)
+        self.steps = self.epochs * self.per_epoch
+        self.curves: dict[str, list[float]] = {name: [] for name in (*STEP_CURVES, *EPOCH_CURVES)}
+        self._begin()
+
+    def _weigh(self, weights: dict[str, Tensor]) -> None:
+        """Decide what learns, and how fast."""
+        spec = self.spec
+        weights[WORD] = self.table.take(weights[WORD])
+        for name, tensor in weights.items():
+            tensor.requires_grad_(learns(name, spec.way, self.config.num_hidden_layers))
+        self.weights = weights
+        self.model = Model(self.config, weights, HEADS)
+        lr, head_lr = RATES[spec.way]
+        if spec.lr is not None:
+            lr, head_lr = spec.lr, max(spec.lr, head_lr)
+        self.optimizer = adamw(weights, lr, head_lr, weight_decay=0.0)
+
+    def _begin(self) -> None:
+        """Both baselines and epoch 0, before the first step."""
+        self.folder.set_values("task", {"name": self.data.name, "labels": self.data.labels,
+                                        "train": len(self.data.train), "test": len(self.data.test)})
+        self.folder.set_values("config", self.config.to_dict())
+        self.folder.set_arrays("baselines", {"words": bag_of_words(self.data, self.spec.seed),
+                                             "lstm": lstm(self.data, self.spec.seed)})
+        self.features = self._features() if self.spec.way == "frozen" else None
+        self._look()
+
+    def _features(self) -> Tensor:
+        """(n_train, 1, D) last [CLS] vectors of a frozen encoder, computed once."""
+        return torch.cat([self._cls(self.rows["train"][i : i + 32]) for i in range(0, len(self.rows["train"]), 32)])
+
+    @torch.no_grad()
+    def _cls(self, rows: list[np.ndarray]) -> Tensor:
+        _, hidden = core.encode(self.model, pad(rows, int(self.table.local[0])))
+        return hidden[:, :1]
+
+    def chosen(self) -> np.ndarray:
+        """Examples of the present step; every epoch in its own order."""
+        epoch, at = divmod(self.step, self.per_epoch)
+        order = np.random.default_rng((self.spec.seed, epoch)).permutation(len(self.rows["train"]))
+        return order[at * self.spec.batch : (at + 1) * self.spec.batch]
+
+    def advance(self) -> None:
+        """One optimiser step."""
+        set_learning_rate(self.optimizer, learning_rate_factor(self.step, self.steps, self.steps // 10, self.steps))
+        chosen = self.chosen()
+        classes = self.classes["train"][chosen]
+        self.optimizer.zero_grad(set_to_none=True)
+        loss, logits = self._loss(chosen, classes)
+        loss.backward()
+        gradient = clip_gradients(self.weights, CLIP)
+        self.optimizer.step()
+        self.step += 1
+        hits = float((logits.argmax(-1) == classes).float().mean())
+        for name, value in zip(STEP_CURVES, (loss.item(), hits, gradient), strict=True):
+            self.curves[name].append(value)
+        if self.step % self.per_epoch == 0:
+            self._look()
+
+    def _loss(self, chosen: np.ndarray, classes: Tensor) -> tuple[Tensor, Tensor]:
+        if self.features is not None:
+            logits = core.classification_logits(self.model, self.features[chosen])
+            return F.cross_entropy(logits, classes), logits
+        inputs = pad([self.rows["train"][i] for i in chosen], int(self.table.local[0]))
+        return classifier_loss(self.model, inputs, classes)
+
+    @torch.no_grad()
+    def _look(self) -> None:
+        """At an epoch's end: the test set, and the weights that changed."""
+        epoch, parts = self.step // self.per_epoch, []
+        for start in range(0, len(self.rows["test"]), 32):
+            parts.append(self._cls(self.rows["test"][start : start + 32]))
+        cls = torch.cat(parts)  # (n_test, 1, D)
+        logits = core.classification_logits(self.model, cls)
+        classes = self.classes["test"]
+        self.curves["test_accuracy"].append(float((logits.argmax(-1) == classes).float().mean()))
+        self.curves["test_loss"].append(float(F.cross_entropy(logits, classes)))
+        recent = self.curves["accuracy"][-self.per_epoch :]
+        self.curves["train_accuracy"].append(float(np.mean(recent)) if recent else float("nan"))
+        if self._keeps(epoch):
+            self.folder.set_arrays(f"epoch-{epoch}", {
+                "probabilities": logits.softmax(-1).numpy(), "cls": cls[:, 0].numpy().astype(np.float16)})
+            self.folder.set_frame(epoch, self.changed())
+
+    def _keeps(self, epoch: int) -> bool:
+        """Which epochs leave weights: all of a short run, about ten of a long one."""
+        return epoch % max(1, self.epochs // 8) == 0 or epoch == self.epochs
+
+    def changed(self) -> dict[str, Tensor]:
+        """Weights that learn; the word table as its used rows, with their ids."""
+        found = {n: t for n, t in self.weights.items() if t.requires_grad}
+        return found if self.step or self.spec.way == "scratch" else head_only(found)
+
+    def report(self) -> None:
+        """Write the curves and which rows of the word table the frames hold."""
+        self.folder.set_arrays("curves", {n: np.array(v, dtype=np.float32) for n, v in self.curves.items()})
+        self.folder.set_arrays("rows", {"used": self.table.used})
+
+
+def head_only(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The classifier alone: all that epoch 0 adds to the base."""
+    return {n: t for n, t in weights.items() if n.startswith("classifier")}

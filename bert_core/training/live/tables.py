@@ -1,0 +1,226 @@
+"""Labelled sentences: the shipped tasks, and a visitor's own CSV or TSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bert_core.training.live.world import TEACHING
+
+#: Bounds of an upload.
+MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 1_000_000, 2000, 30
+MAX_TEXT, MAX_LABEL, MIN_EACH = 400, 40, 4
+MIN_CLASSES, MAX_CLASSES = 2, 8
+#: Share of an upload that is kept for the test.
+TEST_SHARE = 0.3
+
+
+class Labelled(NamedTuple):
+    """One example."""
+
+    text: str
+    label: str
+
+
+class BadRow(NamedTuple):
+    """A row of an upload that can't be used."""
+
+    line: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A task's examples, those to learn from and those to be tested on.
+
+    Attributes:
+        labels: class names, sorted; an example's class is its index.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    train: tuple[Labelled, ...]
+    test: tuple[Labelled, ...]
+
+    def indices(self, part: str) -> np.ndarray:
+        """(n,) class index of each example of 'train' or 'test'."""
+        return np.array([self.labels.index(row.label) for row in getattr(self, part)])
+
+    def texts(self, part: str) -> list[str]:
+        """The sentences of 'train' or 'test'."""
+        return [row.text for row in getattr(self, part)]
+
+
+@dataclass(frozen=True)
+class Table:
+    """An upload before columns are chosen."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[int, tuple[str, ...]], ...]  # (line, cells)
+    bad: tuple[BadRow, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An upload with its columns chosen.
+
+    Attributes:
+        counts: class -> number of usable rows, commonest first.
+        bad: rows left out, and why.
+    """
+
+    rows: tuple[Labelled, ...]
+    counts: dict[str, int]
+    bad: tuple[BadRow, ...]
+
+
+# --- shipped -----------------------------------------------------------------
+
+
+def task_words() -> dict[str, dict[str, str]]:
+    """Name -> title, question, example, note of each shipped task."""
+    return tomllib.loads((TEACHING / "tasks.toml").read_text(encoding="utf-8"))
+
+
+def shipped_task(name: str) -> Dataset:
+    """One of the shipped tasks."""
+    return dataset(name, *(read_rows((TEACHING / f"{name}_{part}.tsv").read_text(encoding="utf-8"))
+                           for part in ("train", "test")))
+
+
+def read_rows(text: str) -> tuple[Labelled, ...]:
+    """Rows of a two-column TSV that this project wrote."""
+    return tuple(Labelled(*line.split("\t")) for line in text.splitlines()[1:] if line)
+
+
+def write_rows(rows: Sequence[Labelled]) -> str:
+    """The TSV that `read_rows` reads."""
+    return "text\tlabel\n" + "".join(f"{row.text}\t{row.label}\n" for row in rows)
+
+
+def dataset(name: str, train: Sequence[Labelled], test: Sequence[Labelled]) -> Dataset:
+    """Join the two parts; the labels are those that occur."""
+    labels = tuple(sorted({row.label for row in (*train, *test)}))
+    return Dataset(name, labels, tuple(train), tuple(test))
+
+
+# --- uploads -----------------------------------------------------------------
+
+
+def read_table(data: bytes) -> Table:
+    """Read a CSV or TSV with a header line.
+
+    Raises:
+        ValueError: too large, no text, or no header; the message says what to do.
+    """
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"the file has {len(data):,} bytes; at most {MAX_BYTES:,} are taken")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("the file is no UTF-8 text; save it as CSV in UTF-8") from None
+    if "\0" in text:
+        raise ValueError("the file is no text; save it as CSV in UTF-8")
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    try:
+        found = [(lines.line_num, tuple(cells)) for cells in lines if any(cell.strip() for cell in cells)]
+    except csv.Error as error:
+        raise ValueError(f"line {lines.line_num} can't be read as CSV ({error})") from None
+    if len(found) < 2:
+        raise ValueError("the file needs a header line and rows below it")
+    columns = tuple(cell.strip() or f"column {n + 1}" for n, cell in enumerate(found[0][1]))
+    if not 2 <= len(columns) <= MAX_COLUMNS:
+        raise ValueError(f"the header has {len(columns)} columns; 2 to {MAX_COLUMNS} are taken, "
+                         "separated by comma, semicolon or tab")
+    good = tuple(row for row in found[1:] if len(row[1]) == len(columns))
+    bad = tuple(BadRow(line, f"{len(cells)} cells, the header has {len(columns)}")
+                for line, cells in found[1:] if len(cells) != len(columns))
+    return Table(_distinct(columns), good, bad)
+
+
+def _delimiter(text: str) -> str:
+    header = text.split("\n", 1)[0]
+    return max("\t,;", key=header.count)
+
+
+def _distinct(columns: tuple[str, ...]) -> tuple[str, ...]:
+    seen: Counter[str] = Counter()
+    names = []
+    for column in columns:
+        seen[column] += 1
+        names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
+    return tuple(names)
+
+
+def choose_columns(table: Table, text: str, label: str) -> Chosen:
+    """Take a text and a label from each row.
+
+    Raises:
+        ValueError: unknown or equal columns.
+    """
+    for column in (text, label):
+        if column not in table.columns:
+            raise ValueError(f"the file has no column {column!r}; it has {', '.join(table.columns)}")
+    if text == label:
+        raise ValueError(f"text and label are both {text!r}; choose two columns")
+    at, what = table.columns.index(text), table.columns.index(label)
+    rows: dict[str, Labelled] = {}
+    bad = list(table.bad)
+    for line, cells in table.rows:
+        sentence, name = _clean(cells[at]), _clean(cells[what])
+        why = _objection(sentence, name, rows)
+        if why:
+            bad.append(BadRow(line, why))
+        else:
+            rows[sentence] = Labelled(sentence, name)
+    counts = Counter(row.label for row in rows.values())
+    return Chosen(tuple(rows.values()), dict(counts.most_common()), tuple(sorted(bad)))
+
+
+def _clean(cell: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in cell).split())
+
+
+def _objection(sentence: str, name: str, rows: dict[str, Labelled]) -> str:
+    """Why a row can't be used; empty if it can."""
+    if not sentence or not name:
+        return "no text" if not sentence else "no label"
+    if len(sentence) > MAX_TEXT:
+        return f"text of {len(sentence)} characters, at most {MAX_TEXT}"
+    if len(name) > MAX_LABEL:
+        return f"label of {len(name)} characters, at most {MAX_LABEL}"
+    if sentence in rows:
+        return "the same text again"
+    if len(rows) >= MAX_ROWS:
+        return f"beyond the {MAX_ROWS} rows that are taken"
+    return ""
+
+
+def split_chosen(chosen: Chosen, seed: int = 0) -> Dataset:
+    """Divide an upload into training and test set, each class in the same shares.
+
+    Raises:
+        ValueError: too few or too many classes, or too few rows of one.
+    """
+    classes = list(chosen.counts)
+    if not MIN_CLASSES <= len(classes) <= MAX_CLASSES:
+        raise ValueError(f"the label column has {len(classes)} classes; {MIN_CLASSES} to {MAX_CLASSES} are taken")
+    rare = [name for name, count in chosen.counts.items() if count < MIN_EACH]
+    if rare:
+        raise ValueError(f"class {rare[0]!r} has {chosen.counts[rare[0]]} rows; at least {MIN_EACH} are needed")
+    rng = np.random.default_rng(seed)
+    train, test = [], []
+    for name in classes:
+        rows = [row for row in chosen.rows if row.label == name]
+        order = rng.permutation(len(rows))
+        cut = max(1, round(TEST_SHARE * len(rows)))
+        test += [rows[i] for i in order[:cut]]
+        train += [rows[i] for i in order[cut:]]
+    return dataset("own", train, test)

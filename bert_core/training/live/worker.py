@@ -1,0 +1,254 @@
+"""The trainer process: one at a time, one thread, out of everybody's way.
+
+`python -m bert_core.training.live.worker` reads one JSON command a line from
+standard input ({"do": "start" | "play" | "pause" | "step" | "stop" | "seen",
+"run": id} with "folder" and "play" for a start) and tells what it does in the
+runs' folders. It ends with its standard input, that is, with the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bert_core.training.live.folder import RUN_ID, RunFolder, Status
+from bert_core.training.live.specs import MAX_SECONDS, MAX_WORK_SECONDS, FinetuneSpec, PretrainSpec, Spec, from_json
+
+#: Seconds after which a run ends that nobody was seen to watch.
+LEASE = 60.0
+#: Seconds between two reports of a running run, and between two looks at an idle queue.
+REPORT_EVERY, IDLE = 0.5, 0.25
+MAX_RUNS = 64
+#: Address space of the process, bytes.
+MAX_MEMORY = 12 * 2**30
+
+
+class Run(Protocol):
+    """What can be trained: prepared by its constructor, then stepped."""
+
+    step: int
+    steps: int
+
+    def advance(self) -> None:
+        """One optimiser step."""
+        ...
+
+    def report(self) -> None:
+        """Write results to the folder."""
+        ...
+
+
+def begin(spec: Spec, folder: RunFolder) -> Run:
+    """Prepare the run that a spec describes."""
+    if isinstance(spec, PretrainSpec):
+        from bert_core.training.live.pretraining import PretrainRun
+
+        return PretrainRun(spec, folder)
+    if isinstance(spec, FinetuneSpec):
+        from bert_core.training.live.finetuning import FinetuneRun
+
+        return FinetuneRun(spec, folder)
+    raise ValueError(f"no run for {type(spec).__name__}")
+
+
+@dataclass
+class Job:
+    """A run as the trainer keeps it.
+
+    Attributes:
+        until: the step up to which it was asked to go.
+        lease: clock time at which it ends if nobody is seen.
+    """
+
+    id: str
+    folder: RunFolder
+    until: int | None
+    lease: float
+    run: Run | None = None
+    work: float = 0.0
+    seconds: float = 0.0
+    reported: float = 0.0
+
+    def status(self, state: str, place: int = 0, message: str = "") -> None:
+        """Tell the pages."""
+        step, steps = (self.run.step, self.run.steps) if self.run else (0, 0)
+        left = self.seconds / step * (steps - step) if state == "running" and step else None
+        self.folder.set_status(Status(state, step, steps, self.work, self.seconds, left, place, message))
+
+    @property
+    def goal(self) -> int:
+        """The step at which it pauses or is done."""
+        return self.run.steps if self.until is None else min(self.until, self.run.steps)
+
+
+class Trainer:
+    """The queue and its runs; the first in the queue has the process until it is done, paused or stopped."""
+
+    def __init__(self) -> None:
+        self.queue: list[Job] = []
+        self.paused: dict[str, Job] = {}
+
+    # --- commands
+
+    def obey(self, line: str) -> None:
+        """Carry out one command; one that makes no sense is ignored."""
+        try:
+            command = json.loads(line)
+            what, run_id = command["do"], command["run"]
+        except (json.JSONDecodeError, KeyError, TypeError):
+            return
+        if what == "start":
+            self._start(run_id, command)
+            return
+        job = self._find(run_id)
+        if job is None:
+            return
+        if what == "seen":
+            job.lease = time.monotonic() + LEASE
+        elif what == "stop":
+            self._end(job, "stopped")
+        elif what == "pause":
+            self._pause(job)
+        elif what in ("play", "step"):
+            job.until = None if what == "play" else (job.run.step if job.run else 0) + 1
+            self._enqueue(job)
+
+    def _find(self, run_id: str) -> Job | None:
+        return next((job for job in (*self.queue, *self.paused.values()) if job.id == run_id), None)
+
+    def _start(self, run_id: str, command: dict) -> None:
+        if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id) or self._find(run_id):
+            return
+        until = None if command.get("play", True) else 1
+        job = Job(run_id, RunFolder(Path(command["folder"])), until, time.monotonic() + LEASE)
+        if len(self.queue) + len(self.paused) >= MAX_RUNS:
+            job.status("failed", message=f"{MAX_RUNS} runs are waiting already; try again in a few minutes")
+            return
+        self._enqueue(job)
+
+    def _enqueue(self, job: Job) -> None:
+        self.paused.pop(job.id, None)
+        if job not in self.queue:
+            self.queue.append(job)
+        self._tell_places()
+
+    def _pause(self, job: Job) -> None:
+        if job in self.queue:
+            self.queue.remove(job)
+        if job.run is not None:
+            job.run.report()
+        self.paused[job.id] = job
+        job.status("paused")
+        self._tell_places()
+
+    def _end(self, job: Job, state: str, message: str = "") -> None:
+        if job in self.queue:
+            self.queue.remove(job)
+        self.paused.pop(job.id, None)
+        if job.run is not None and state != "failed":
+            job.run.report()
+        job.status(state, message=message)
+        job.run = None
+        self._tell_places()
+
+    def _tell_places(self) -> None:
+        for place, job in enumerate(self.queue):
+            if place:
+                job.status("waiting", place)
+
+    # --- work
+
+    def work(self) -> None:
+        """One step of the run at the head of the queue, if there is one."""
+        self._end_unwatched()
+        if not self.queue:
+            return
+        job = self.queue[0]
+        try:
+            self._advance(job)
+            self._after(job)
+        except MemoryError:
+            self._end(job, "failed", "the trainer ran out of memory; choose a smaller model or text")
+        except Exception as error:  # whatever a visitor's text or model does, the next one trains
+            self._end(job, "failed", f"{error}".splitlines()[0][:300] if str(error) else type(error).__name__)
+
+    def _advance(self, job: Job) -> None:
+        """Prepare the run, or do its next step; on the job's account."""
+        began, cpu = time.monotonic(), time.process_time()
+        if job.run is None:
+            job.folder.set_status(Status("running"))
+            spec = from_json(job.folder.read_text("spec.json") or "")
+            job.run = begin(spec, job.folder)
+            job.run.report()
+        elif job.run.step < job.goal:
+            job.run.advance()
+        job.seconds += time.monotonic() - began
+        job.work += time.process_time() - cpu
+
+    def _after(self, job: Job) -> None:
+        """Whether the run goes on, and what the pages are told."""
+        if job.run is None or not self.queue or self.queue[0] is not job:
+            return
+        if job.run.step >= job.run.steps:
+            self._end(job, "done")
+        elif job.work > MAX_WORK_SECONDS or job.seconds > MAX_SECONDS:
+            self._end(job, "stopped", f"stopped after {job.seconds:.0f} seconds, the limit here")
+        elif job.run.step >= job.goal:
+            self._pause(job)
+        elif time.monotonic() - job.reported > REPORT_EVERY:
+            job.run.report()
+            job.status("running")
+            job.reported = time.monotonic()
+
+    def _end_unwatched(self) -> None:
+        now = time.monotonic()
+        for job in [j for j in (*self.queue, *self.paused.values()) if j.lease < now]:
+            self._end(job, "stopped", "nobody was watching any more")
+
+
+def read_commands(descriptor: int, buffer: bytearray, timeout: float) -> list[str] | None:
+    """Complete lines that arrived within `timeout` seconds; None at the end of the input."""
+    ready, _, _ = select.select([descriptor], [], [], timeout)
+    if ready:
+        data = os.read(descriptor, 65536)
+        if not data:
+            return None
+        buffer += data
+    *lines, rest = bytes(buffer).split(b"\n")
+    buffer[:] = rest
+    return [line.decode("utf-8", "replace") for line in lines]
+
+
+def be_modest() -> None:
+    """Lowest priority, one thread, bounded memory."""
+    import resource
+
+    os.nice(19)
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_num_interop_threads(1)
+
+
+def main() -> None:
+    """Work until standard input ends."""
+    be_modest()
+    trainer, buffer, descriptor = Trainer(), bytearray(), sys.stdin.fileno()
+    while True:
+        lines = read_commands(descriptor, buffer, 0.0 if trainer.queue else IDLE)
+        if lines is None:
+            return
+        for line in lines:
+            trainer.obey(line)
+        trainer.work()
+
+
+if __name__ == "__main__":
+    main()
