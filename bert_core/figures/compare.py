@@ -19,7 +19,7 @@ COLOURS = {"both": theme.BOTH_WAYS, "left": theme.ONE_WAY, "hidden": theme.ONE_W
 DASHES = {"both": "solid", "left": "solid", "hidden": "dot", "right": "dash", "elmo": "longdashdot"}
 MARKERS = {"both": "circle", "left": "triangle-left", "hidden": "x", "right": "triangle-right", "elmo": "diamond"}
 NAMES = {"both": "BERT, both ways", "left": "GPT, left only", "hidden": "BERT, right side hidden",
-         "right": "Right to left", "elmo": "Left × right, joined at the end"}
+         "right": "Right to left", "elmo": "ELMo's way: the product"}
 #: Tokens drawn in a map; of longer inputs a window around the chosen place.
 MAX_DRAWN = 32
 

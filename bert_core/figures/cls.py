@@ -1,0 +1,74 @@
+"""Figures of the [CLS] page: probes by layer, what [CLS] looks at, where a change arrives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from bert_core.figures import theme
+from bert_core.measures.probe import Probe
+from bert_core.trace import Array
+
+
+def layer_names(count: int) -> list[str]:
+    """'embeddings', '1', ... for L+1 rows of hidden states."""
+    return ["embeddings", *(str(n) for n in range(1, count))]
+
+
+def numbered(tokens: Sequence[str]) -> list[str]:
+    """Tokens with their position, so that repeated ones stay apart."""
+    return [f"{n} {token}" for n, token in enumerate(tokens)]
+
+
+def probe_figure(probe: Probe, reading: Array) -> go.Figure:
+    """What a linear probe reads off [CLS] in each layer, beside how far it can be trusted.
+
+    Args:
+        reading: (L+1,) probability of the probe's second label for one sentence.
+    """
+    x = layer_names(len(reading))
+    figure = go.Figure()
+    figure.add_scatter(
+        x=x, y=probe.accuracy, name=f"right on {probe.sentences} shipped sentences it was not fitted on",
+        error_y={"array": probe.spread, "color": theme.NEUTRAL, "thickness": 1}, mode="lines+markers",
+        line={"color": theme.NEUTRAL, "dash": "dot"}, hovertemplate="layer %{x}: %{y:.0%} right<extra></extra>")
+    figure.add_scatter(
+        x=x, y=reading, name=f"this sentence: probability of “{probe.labels[1]}”", mode="lines+markers",
+        line={"color": theme.BOTH_WAYS, "width": 4}, marker={"size": 10},
+        hovertemplate="layer %{x}: %{y:.1%} " + probe.labels[1] + "<extra></extra>")
+    figure.add_hline(y=0.5, line={"color": theme.NEUTRAL, "width": 1}, opacity=0.6)
+    theme.style(figure, "layer", "probability", height=400)
+    figure.update_xaxes(type="category")
+    return figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
+
+
+def attention_figure(weights: Array, tokens: Sequence[str], rows: Sequence[str], y: str) -> go.Figure:
+    """Weights from [CLS] as a map, rows (layers or heads) against the tokens it looks at.
+
+    Args:
+        weights: (rows, T), each row sums to 1.
+        rows: names of the rows.
+        y: what the rows are.
+    """
+    figure = go.Figure(go.Heatmap(
+        z=weights, x=numbered(tokens), y=list(rows), zmin=0, zmax=1, colorscale=theme.PROBABILITY, xgap=1, ygap=1,
+        colorbar={"title": "weight", "thickness": 12},
+        hovertemplate=y + " %{y} → %{x}: %{z:.3f}<extra></extra>"))
+    theme.style(figure, "token that [CLS] looks at", y, height=150 + 30 * len(rows))
+    figure.update_yaxes(type="category", autorange="reversed")
+    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0)
+
+
+def arrival_figure(cosines: Array) -> go.Figure:
+    """Cosine of the two [CLS] vectors by layer: where a changed word arrives.
+
+    Args:
+        cosines: (L+1,) cosine of old and new.
+    """
+    figure = go.Figure(go.Scatter(
+        x=layer_names(len(cosines)), y=cosines, mode="lines+markers", line={"color": theme.BOTH_WAYS, "width": 3},
+        marker={"size": 9}, hovertemplate="layer %{x}: cosine %{y:.3f}<extra></extra>"))
+    theme.style(figure, "layer", "cosine of old and new [CLS]", height=300)
+    figure.update_xaxes(type="category")
+    return figure.update_yaxes(range=[min(0.0, float(min(cosines))) - 0.02, 1.02])

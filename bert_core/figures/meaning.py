@@ -1,0 +1,141 @@
+"""Figures of the Meaning page: cosines by layer, a map of occurrences, sentence matrices."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from html import escape
+from itertools import cycle
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bert_core.figures import theme
+from bert_core.figures.cls import layer_names
+from bert_core.measures.meaning import ByLayer, Occurrence, Projection
+from bert_core.measures.similarity import RandomPairs
+from bert_core.trace import Array
+
+#: Colours of senses, none of which means something else on the page's charts.
+SENSES = ("#0072B2", "#D55E00", "#E69F00", "#CC79A7")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up")
+YOURS = "yours"
+#: Colours of the chart by layer: same and different senses, the visitor's sentence.
+PAIR_LINES = {"same sense": theme.BOTH_WAYS, "the word in two sentences": theme.BOTH_WAYS,
+              "different senses": theme.ONE_WAY}
+YOUR_LINES = ("#CC79A7", "#E69F00", "#56B4E9", "#882255")
+
+
+class Line(NamedTuple):
+    """One line of the chart by layer: name, (L+1,) cosines, how many it is the mean of."""
+
+    name: str
+    values: Array
+    count: int
+
+
+def layer_lines(by_layer: ByLayer, senses: Sequence[str]) -> list[Line]:
+    """The lines that the chart shows, as means over pairs.
+
+    Args:
+        senses: of each occurrence; YOURS for the visitor's own sentences,
+            which are compared with each sense and don't count as one.
+    """
+    lines = []
+    left, right = by_layer.pairs.T
+    mine = np.array([sense == YOURS for sense in senses])
+    known = ~mine[left] & ~mine[right]
+    several = len(set(senses) - {YOURS}) > 1
+    if several:
+        same = np.array([senses[a] == senses[b] for a, b in zip(left, right)])
+        lines += _mean_line("same sense", by_layer.cosines, known & same)
+        lines += _mean_line("different senses", by_layer.cosines, known & ~same)
+    else:
+        lines += _mean_line("the word in two sentences", by_layer.cosines, known)
+    for sense in sorted(set(senses) - {YOURS}):
+        with_sense = np.array([sense in (senses[a], senses[b]) for a, b in zip(left, right)])
+        lines += _mean_line(f"your sentence and “{sense}”", by_layer.cosines, (mine[left] ^ mine[right]) & with_sense)
+    return lines
+
+
+def _mean_line(name: str, cosines: Array, chosen: Array) -> list[Line]:
+    return [Line(name, cosines[:, chosen].mean(axis=1), int(chosen.sum()))] if chosen.any() else []
+
+
+def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs) -> go.Figure:
+    """Cosine by layer: pairs of occurrences, the static vector, the random pair.
+
+    Args:
+        to_static: (L+1,) mean cosine of the occurrences to their static vector.
+    """
+    x = layer_names(len(to_static))
+    figure = go.Figure()
+    figure.add_scatter(
+        x=x, y=baseline.mean, name=f"two random words ({baseline.pairs:,} pairs, bars: one sd)", mode="lines",
+        line={"color": theme.NEUTRAL, "dash": "dash", "width": 3}, hovertemplate=_hover("two random words"),
+        error_y={"array": baseline.spread, "color": theme.NEUTRAL, "thickness": 1, "width": 3})
+    figure.add_scatter(
+        x=x, y=to_static, name="with its own static vector", mode="lines", hovertemplate=_hover("its static vector"),
+        line={"color": theme.POSITION, "dash": "dot", "width": 2.5})
+    yours = cycle(YOUR_LINES)
+    for line in lines:
+        own = line.name not in PAIR_LINES
+        figure.add_scatter(x=x, y=line.values, **_look(line, next(yours) if own else PAIR_LINES[line.name], own))
+    theme.style(figure, "layer", "cosine", height=480)
+    figure.update_xaxes(type="category")
+    lowest = min(float(v.min()) for v in (baseline.mean - baseline.spread, to_static, *(line.values for line in lines)))
+    return figure.update_yaxes(range=[min(-0.02, lowest - 0.03), 1.03])
+
+
+def _look(line: Line, colour: str, own: bool) -> dict:
+    """How a line is drawn: the visitor's sentence thinner, dashed, with stars."""
+    return {
+        "name": line.name if own else f"{line.name} ({line.count} pairs)", "mode": "lines+markers",
+        "line": {"color": colour, "width": 2.5 if own else 4, "dash": "dashdot" if own else "solid"},
+        "marker": {"size": 9, "symbol": "star" if own else "circle"}, "hovertemplate": _hover(line.name),
+    }
+
+
+def _hover(name: str) -> str:
+    return f"{name}<br>layer %{{x}}: %{{y:.3f}}<extra></extra>"
+
+
+def map_figure(projection: Projection, found: Sequence[Occurrence], senses: Sequence[str]) -> go.Figure:
+    """Occurrences on the two main directions of exactly these vectors."""
+    figure = go.Figure()
+    order = [*dict.fromkeys(s for s in senses if s != YOURS), *([YOURS] if YOURS in senses else [])]
+    for n, sense in enumerate(order):
+        rows = [i for i, s in enumerate(senses) if s == sense]
+        mine = sense == YOURS
+        figure.add_scatter(
+            x=projection.points[rows, 0], y=projection.points[rows, 1], name="your sentence" if mine else sense,
+            mode="markers", marker={"size": 22 if mine else 16, "symbol": "star" if mine else SYMBOLS[n % 4],
+                                    "color": theme.NEUTRAL if mine else SENSES[n % 4], "opacity": 0.9},
+            customdata=[_wrapped(found[i]) for i in rows], hovertemplate="%{customdata}<extra></extra>")
+    first, second = (f"{100 * share:.0f} % of the variance" for share in projection.explained)
+    theme.style(figure, f"first component ({first})", f"second component ({second})", height=500)
+    return figure
+
+
+def _wrapped(one: Occurrence) -> str:
+    """The sentence for a hover label, wrapped, and escaped because plotly reads a little HTML."""
+    text = one.text if len(one.text) <= 240 else "… " + one.text[max(0, one.start - 100):one.end + 100] + " …"
+    return "<br>".join(escape(line) for line in textwrap.wrap(text, 48))
+
+
+def matrix_figure(cosines: Array, names: Sequence[str], title: str) -> go.Figure:
+    """Cosine of every sentence to every other.
+
+    Args:
+        cosines: (N, N).
+        names: short names of the sentences, all different.
+    """
+    figure = go.Figure(go.Heatmap(
+        z=cosines, x=list(names), y=list(names), zmin=-1, zmax=1, colorscale=theme.SIGNED, showscale=False,
+        xgap=2, ygap=2, text=np.round(cosines, 2), texttemplate="%{text:.2f}" if len(names) <= 9 else None,
+        hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
+    theme.style(figure, "", "", height=390)
+    figure.update_layout(title={"text": title, "font": {"size": 16}}, margin={"t": 46})
+    figure.update_xaxes(type="category", side="bottom")
+    return figure.update_yaxes(type="category", autorange="reversed")

@@ -1,0 +1,26 @@
+"""Figure of the Tasks page: every label's probability for every token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from bert_core.figures import theme
+from bert_core.figures.cls import numbered
+from bert_core.trace import Array
+
+
+def label_figure(probabilities: Array, tokens: Sequence[str], labels: Sequence[str]) -> go.Figure:
+    """Label x token map of a token classifier.
+
+    Args:
+        probabilities: (T, C), rows sum to 1.
+    """
+    figure = go.Figure(go.Heatmap(
+        z=probabilities.T, x=numbered(tokens), y=list(labels), zmin=0, zmax=1, colorscale=theme.PROBABILITY,
+        xgap=1, ygap=1, colorbar={"title": "p", "thickness": 12},
+        hovertemplate="%{x}<br>%{y}: %{z:.3f}<extra></extra>"))
+    theme.style(figure, "token", "label", height=140 + 30 * len(labels))
+    figure.update_yaxes(type="category", autorange="reversed")
+    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0)

@@ -1,0 +1,10 @@
+"""One way, both ways: what does GPT not see?"""
+
+from ui import controls, shell
+from ui.views import compare as view
+
+here = shell.open_page("compare")
+which = controls.view(list(view.VIEWS))
+view.draw(here, which)
+shell.close_page(here, view.note(here))
+view.after(here, which)

@@ -1,0 +1,84 @@
+"""Compare page: the main picture, ELMo's way, and which view is open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bert_core.figures import compare_cards as cards
+from bert_core.measures import compare
+from ui import components, state
+from ui.state import Here
+from ui.views import compare_experiment, compare_masks, compare_reveal, compare_sentence, compare_writing
+from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, say
+
+#: The paper's argument (Devlin et al. 2018, section 1 and 3), in two sentences.
+ARGUMENT = (
+    "The BERT paper argues that a left-to-right and a right-to-left reader, trained apart and joined only at the end "
+    "as in ELMo, are weaker than one deep model that uses both sides in every layer. "
+    "For a word may need the two sides *together*, and one-way layers can never bring them together."
+)
+
+CAUTION = (
+    "To be fair to ELMo: the plain product counts how common a word is twice, once for each reader, which favours words "
+    "like “the”; a trained join could correct that. And BERT reads with a [MASK] in the gap, the other two without."
+)
+
+
+def mount(asked: Asked, wanted: Sequence[str]) -> dict[str, compare.Reading]:
+    """Ask these readers at once and draw a card for each."""
+    engine = VisitorEngine()
+    readings, gaps = compare.read(engine, asked.question, asked.readers, wanted)
+    drawn = []
+    for reader in wanted:
+        if reader in readings:
+            reading = readings[reader]
+            encoding = engine.loaded(reading.models[0]).tokenizer.encode(asked.question.text, asked.question.pair)
+            drawn.append(cards.card(reading, compare.top(reading, engine, asked.guesses), encoding, asked.word))
+        else:
+            drawn.append(cards.gap_card(reader, gaps[reader]))
+    components.mount("compare", "compare", components.pack({"cards": drawn, "label": "What each reader says"}))
+    return readings
+
+
+def side_by_side(here: Here) -> None:
+    """BERT both ways, GPT, and BERT with its right side hidden, on one place."""
+    asked = ask(here, with_guesses=True)
+    readings = mount(asked, ("both", "left", "hidden"))
+    say(cards.side_by_side_line(readings, asked.word))
+
+
+def elmo(here: Here) -> None:
+    """Left and right readers alone, their product, and both ways in every layer."""
+    asked = ask(here, with_guesses=True)
+    readings = mount(asked, ("left", "right", "elmo", "both"))
+    say(cards.elmo_line(readings, asked.word))
+    say(ARGUMENT, "cmp-small")
+    say(CAUTION, "cmp-small")
+
+
+VIEWS = {
+    "Side by side": side_by_side,
+    "ELMo's way": elmo,
+    "Masks and heads": compare_masks.masks_and_heads,
+    "Reveal": compare_reveal.reveal_context,
+    "Surprise": compare_sentence.surprise_of_all,
+    "Writing": compare_writing.writing,
+    "Experiment": compare_experiment.experiment,
+}
+
+
+def draw(here: Here, which: str) -> None:
+    """Draw the open view; nothing of the others is computed."""
+    VIEWS[which](here)
+
+
+def after(here: Here, which: str) -> None:
+    """What goes on once the page is drawn: a running experiment."""
+    if VIEWS[which] is compare_experiment.experiment:
+        compare_experiment.go_on(here)
+
+
+def note(here: Here) -> str:
+    """For the status bar: which models read on this page."""
+    there = [info.name for info in state.models()]
+    return "beside it " + ", ".join(n for n in TWINS.values() if n in there and n != here.model)

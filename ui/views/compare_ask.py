@@ -1,0 +1,206 @@
+"""Compare page: who reads, and which word of the sentence is the question."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import streamlit as st
+
+from bert_core.load import Loaded
+from bert_core.measures import compare
+from bert_core.measures.compare import Question, Readers
+from bert_core.tokenizer import MASK, Encoding
+from bert_core.trace import Trace, TraceRequest
+from ui import chips, controls, notices, state
+from ui.state import DEFAULT_TEXT, Here
+
+ROOT = Path(__file__).resolve().parents[2]
+TWINS = {"masked": "twin-bert", "left": "twin-gpt", "right": "twin-rtl"}
+#: The word behind the gap of the sentence that a new visitor sees.
+DEFAULT_WORD = "tea"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question to the readers.
+
+    Attributes:
+        here: what the visitor looks at.
+        readers: the models that read.
+        encoding: the input as the masked model cuts it, the true word in its place.
+        positions: the hidden pieces in it.
+        question: the stretch of text that is hidden.
+        word: the true word, '' where [MASK] was typed and nobody said what it was.
+        guesses: how many guesses of each reader to show.
+    """
+
+    here: Here
+    readers: Readers
+    encoding: Encoding
+    positions: tuple[int, ...]
+    question: Question
+    word: str
+    guesses: int = 5
+
+
+class VisitorEngine:
+    """The engine as measures use it: in this visitor's name, problems shown as one line."""
+
+    default = TWINS["masked"]
+
+    def run(self, request: TraceRequest) -> Trace:
+        return state.trace(request)
+
+    def run_many(self, requests: Sequence[TraceRequest]) -> list[Trace]:
+        return state.traces(requests)
+
+    def loaded(self, name: str | None = None) -> Loaded:
+        return state.loaded(name)
+
+
+def choose_readers(here: Here) -> Readers:
+    """The twins; the visitor's own model takes the part that it can play."""
+    there = {info.name for info in state.models()}
+    parts = {part: name for part, name in TWINS.items() if name in there}
+    mine = state.loaded(here.model)
+    if "mlm" in mine.model.heads:
+        parts["masked"] = here.model
+    elif "lm" in mine.model.heads:
+        parts["right" if mine.config.reading_order == "right-to-left" else "left"] = here.model
+    elif "masked" in parts:
+        notices.note(f"{here.model} has no language-model head, so it can't read along: {parts['masked']} does.")
+    if "masked" not in parts:
+        state.stop(f"{here.model} has no masked-LM head and no model that has one is here; "
+                   "choose one in the sidebar.")
+    return Readers(**parts)
+
+
+def ask(here: Here, with_guesses: bool = False) -> Asked:
+    """Draw the examples and the chips; the chosen word is the question.
+
+    Args:
+        with_guesses: whether the view shows guesses, so that their number is a choice.
+    """
+    readers = choose_readers(here)
+    encoding = state.loaded(readers.masked).tokenizer.encode(here.text, here.pair)
+    left, middle, right = st.columns([4, 2, 2], gap="small", vertical_alignment="bottom")
+    with left:
+        _examples()
+    if not encoding.content:
+        state.stop("There is no word to hide: type a sentence, or choose an example.")
+    with right:
+        guesses = controls.slider("Guesses", 3, 15, "k", 5) if with_guesses else 5
+    place = (chips.tokens(encoding, "at", select="one", selected=(default_place(encoding),),
+                          label="Choose the word to hide") or (default_place(encoding),))[0]
+    question = compare.question_at(encoding, place)
+    word = question.word
+    if place in encoding.mask_positions:
+        with middle:
+            word = _behind_the_mask(here)
+        question = with_word(question, word) if word else question
+    encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)
+    positions = compare.positions_of(encoding, question)
+    if readers.left and set(encoding.mask_positions) - set(positions):
+        notices.note(f"The sentence has other gaps. {readers.left} reads them as the piece [MASK], "
+                     "which it never met in training.")
+    return Asked(here, readers, encoding, positions, question, word, guesses)
+
+
+def default_place(encoding: Encoding) -> int:
+    """The first [MASK] that was typed, or else the second word."""
+    if encoding.mask_positions:
+        return encoding.mask_positions[0]
+    words = [n for n in encoding.content if not encoding.tokens[n].startswith("##")]
+    return words[1] if len(words) > 1 else encoding.content[0]
+
+
+def with_word(question: Question, word: str) -> Question:
+    """The question with the true word put where [MASK] was typed."""
+    end = question.start + len(word)
+    if question.sequence == 0:
+        text = question.text[:question.start] + word + question.text[question.end:]
+        return replace(question, text=text, end=end)
+    pair = (question.pair or "")[:question.start] + word + (question.pair or "")[question.end:]
+    return replace(question, pair=pair, end=end)
+
+
+def _behind_the_mask(here: Here) -> str:
+    """What the visitor says the gap hides; for the first sentence it is known."""
+    known = DEFAULT_WORD if here.text == DEFAULT_TEXT else ""
+    typed = controls.text("Word behind the gap", "behind", max_chars=60, placeholder=known or "unknown",
+                          help="With it the page can say what each reader gives the true word.")
+    word = " ".join(typed.split()) or known
+    return "" if MASK in word else word
+
+
+# --- examples ----------------------------------------------------------------
+
+
+@functools.cache
+def examples() -> tuple[dict, ...]:
+    """Shipped sentences: 'text', 'word' to hide, 'note' on what to watch."""
+    return tuple(json.loads((ROOT / "assets" / "examples" / "compare.json").read_text(encoding="utf-8")))
+
+
+def _examples() -> None:
+    st.selectbox("Examples", range(len(examples())), index=None, key="_compare_example",
+                 format_func=lambda n: f"{examples()[n]['text']}  ({examples()[n]['note']})",
+                 placeholder="Try a sentence: does the right side decide?", on_change=_take_example)
+
+
+def _take_example() -> None:
+    """Put an example's sentence and word into the shared inputs and the address."""
+    chosen = st.session_state.get("_compare_example")
+    if chosen is None:
+        return
+    text, word = examples()[chosen]["text"], examples()[chosen]["word"]
+    st.session_state["text"], st.session_state["pair"] = text, ""
+    st.session_state["_compare_example"] = None
+    readers = choose_readers(replace(state.here(), text=text, pair=None))
+    encoding = state.loaded(readers.masked).tokenizer.encode(text)
+    question = Question(text, None, 0, text.index(word), text.index(word) + len(word))
+    chips.set_positions("at", compare.positions_of(encoding, question)[:1])
+
+
+# --- small parts that the views share ----------------------------------------
+
+
+@functools.cache
+def _style() -> str:
+    return (ROOT / "assets" / "components" / "compare.page.css").read_text(encoding="utf-8")
+
+
+def say(text: str, kind: str = "cmp-line") -> None:
+    """A line of prose under a picture, with *emphasis*, **strong** and `code`."""
+    from ui.shell import inline
+
+    if text:
+        st.html(f'<style>{_style()}</style><p class="{kind}">{inline(text)}</p>')
+
+
+def chart(figure, key: str, caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A plotly figure and the table with the same numbers."""
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False, "responsive": True})
+    table(caption, columns, rows)
+
+
+def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]], is_open: bool = False,
+          summary: str = "The numbers as a table") -> None:
+    """Numbers as an HTML table behind a disclosure."""
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
+    body = "".join("<tr>" + "".join(_cell(n, value) for n, value in enumerate(row)) + "</tr>" for row in rows)
+    st.html(f'<style>{_style()}</style><details class="cmp-numbers"{" open" if is_open else ""}>'
+            f"<summary>{html.escape(summary)}</summary>"
+            f'<div tabindex="0" role="region" aria-label="{html.escape(caption)}">'
+            f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            "</div></details>")
+
+
+def _cell(column: int, value: object) -> str:
+    shown = f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    return f'<th scope="row">{html.escape(shown)}</th>' if column == 0 else f"<td>{html.escape(shown)}</td>"

@@ -1,0 +1,126 @@
+"""Compare page: the readers on minimal pairs, run live, with progress and a way to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from bert_core.figures import compare_curves as figures
+from bert_core.measures import compare_pairs
+from bert_core.measures.compare_pairs import Pair, Tally
+from ui import controls
+from ui.state import Here
+from ui.views.compare_ask import VisitorEngine, chart, choose_readers, say, table
+
+_JOB = "_compare_job"
+#: Batches between two drawings of the chart.
+REDRAW = 3
+
+
+@dataclass
+class Job:
+    """A visitor's run of the experiment; lives in their session.
+
+    Attributes:
+        models: model -> the reader whose colour it has.
+        pairs: to be judged, phenomena taking turns.
+        right: model -> verdicts so far, in the order of `pairs`.
+        stopped: whether the visitor stopped it.
+    """
+
+    models: dict[str, str]
+    pairs: tuple[Pair, ...]
+    right: dict[str, list[bool]] = field(default_factory=dict)
+    stopped: bool = False
+
+    @property
+    def done(self) -> int:
+        return min((len(self.right.get(model, ())) for model in self.models), default=0)
+
+    @property
+    def running(self) -> bool:
+        return not self.stopped and self.done < len(self.pairs)
+
+    def tallies(self) -> dict[str, dict[str, Tally]]:
+        """Model -> phenomenon -> Tally."""
+        return {model: compare_pairs.tallies(self.pairs, right) for model, right in self.right.items()}
+
+
+def experiment(here: Here) -> None:
+    """The controls and, as it comes in, the chart."""
+    readers = choose_readers(here)
+    models = {name: reader for reader, name in
+              (("both", readers.masked), ("left", readers.left), ("right", readers.right)) if name}
+    kinds = compare_pairs.phenomena()
+    say(f"Of two sentences that differ in one word, which does each model find likelier? {len(kinds)} phenomena, "
+        "25 pairs of each, written for this project.")
+    with controls.row():
+        each = controls.slider("Pairs of each phenomenon", 1, 25, "each", 5)
+        st.button("Run", type="primary", on_click=_begin, args=(models, each))
+        st.button("Stop", on_click=_stop, disabled=not _is_running())
+    st.session_state["_compare_slots"] = st.empty(), st.empty()
+    _draw()
+    table("One pair of each phenomenon", ("phenomenon", "asks whether", "good", "bad"),
+          [(p.phenomenon, kinds[p.phenomenon], p.good, p.bad)
+           for p in compare_pairs.sample(compare_pairs.read_pairs(), 1)], summary="One pair of each phenomenon")
+    say("One-way models are scored by log-likelihood, BERT by pseudo-log-likelihood (one piece masked at a time). "
+        "Whiskers are Wilson's 95 % intervals: with few pairs they are wide, and where they overlap this run shows no "
+        "difference.", "cmp-small")
+
+
+def _begin(models: dict[str, str], each: int) -> None:
+    pairs = compare_pairs.sample(compare_pairs.read_pairs(), each)
+    st.session_state[_JOB] = Job(models, pairs, {model: [] for model in models})
+
+
+def _stop() -> None:
+    if _JOB in st.session_state:
+        st.session_state[_JOB].stopped = True
+
+
+def _is_running() -> bool:
+    return _JOB in st.session_state and st.session_state[_JOB].running
+
+
+def go_on(here: Here) -> None:
+    """Judge the pairs that are left; any action of the visitor interrupts and the next run goes on."""
+    job: Job | None = st.session_state.get(_JOB)
+    if job is None or not job.running:
+        return
+    start = job.done
+    for turn, (_, verdicts) in enumerate(compare_pairs.judge(VisitorEngine(), list(job.models), job.pairs[start:])):
+        for model, right in verdicts.items():
+            job.right[model] += right
+        if turn % REDRAW == REDRAW - 1 or not job.running:
+            _draw()
+    st.rerun()
+
+
+def _draw() -> None:
+    """Progress and chart of what has been judged so far."""
+    job: Job | None = st.session_state.get(_JOB)
+    progress, picture = st.session_state["_compare_slots"]
+    if job is None:
+        with progress.container():
+            say("Nothing has been run yet. BERT takes a run for every piece of every sentence, so many pairs take a while; "
+                "you can stop at any time.", "cmp-small")
+        return
+    state = "running" if job.running else "stopped" if job.stopped else "done"
+    progress.progress(job.done / len(job.pairs), f"{job.done} of {len(job.pairs)} pairs, {state}")
+    if job.done:
+        with picture.container():
+            _chart(job)
+
+
+def _chart(job: Job) -> None:
+    parts = job.tallies()
+    rows = []
+    for model, tallies in parts.items():
+        for kind, tally in [*tallies.items(), ("all together", compare_pairs.overall(tallies))]:
+            low, high = tally.interval
+            rows.append((kind, model, f"{tally.right} of {tally.count}", f"{tally.accuracy:.0%}",
+                         f"{low:.0%} to {high:.0%}"))
+    whole = {model: {**tallies, "all together": compare_pairs.overall(tallies)} for model, tallies in parts.items()}
+    chart(figures.pairs_figure(whole, job.models), f"pairs_{job.done}", "Minimal pairs judged right",
+          ("phenomenon", "model", "right", "share", "95 % interval"), rows)

@@ -1,0 +1,59 @@
+"""Compare page: guess which side gives the word away, then watch it being revealed."""
+
+from __future__ import annotations
+
+import zlib
+
+import streamlit as st
+
+from bert_core.figures import compare_curves as figures
+from bert_core.figures.compare_cards import percent
+from bert_core.measures import reveal
+from ui import notices, state
+from ui.state import Here
+from ui.views.compare_ask import Asked, VisitorEngine, ask, chart, say
+
+OPTIONS = {"left": "the left", "right": "the right", "either": "either alone", "together": "only both together",
+           "neither": "not even both"}
+
+
+def reveal_context(here: Here) -> None:
+    """The prediction, and once it is made (or a link says so) the curves."""
+    asked = ask(here)
+    if not asked.word:
+        notices.note("Say what the gap hides (“Word behind the gap”): the curves follow the true word's probability.")
+        return
+    mark = f"{zlib.crc32(repr(asked.question).encode()):08x}"
+    say(f"Which side of “{asked.word}” gives it away to {asked.readers.masked}?")
+    guess = st.segmented_control("Your prediction", list(OPTIONS), format_func=OPTIONS.get, key=f"_guess_{mark}")
+    if state.param("shown", str, "") != mark:
+        st.button("Reveal", type="primary", on_click=state.set_param, args=("shown", mark))
+        return
+    _curves(asked, guess)
+
+
+def _curves(asked: Asked, guess: str | None) -> None:
+    try:
+        curves = reveal.reveal(VisitorEngine(), asked.question, asked.readers.masked)
+    except ValueError as problem:
+        notices.note(str(problem))
+        return
+    say(_verdict(curves, asked.word, guess))
+    rows = [(curve.side, step.words, step.revealed or "–", step.probability, step.answer,
+             "flips" if n in curve.flips else "") for curve in curves for n, step in enumerate(curve.steps)]
+    chart(figures.reveal_figure(curves), "reveal", "Context revealed word by word",
+          ("side", "words", "revealed last", "p(true word)", "best guess", ""), rows)
+    say("Words not yet revealed keep their place, but no token may look at them: only the context changes. "
+        f"A side decides if it alone brings at least {reveal.SHARE:.0%} of what both sides bring and the other does "
+        "not. [CLS] and [SEP] are always in sight.", "cmp-small")
+
+
+def _verdict(curves: tuple[reveal.Curve, ...], word: str, guess: str | None) -> str:
+    """What the numbers say, and whether the prediction was right."""
+    said = reveal.verdict(curves)
+    final = {curve.side: percent(curve.final) for curve in curves}
+    numbers = f"“{word}” gets {final['left']} from the left, {final['right']} from the right, {final['both']} from both"
+    if guess is None:
+        return f"The numbers say: **{OPTIONS[said]}**. {numbers}."
+    agree = "as you said" if guess == said else f"you said {OPTIONS[guess]}"
+    return f"The numbers say: **{OPTIONS[said]}** ({agree}). {numbers}."

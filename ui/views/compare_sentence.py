@@ -1,0 +1,51 @@
+"""Compare page: every token's surprise under every reader, and the totals."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import streamlit as st
+
+from bert_core.figures import compare_curves as figures
+from bert_core.figures.compare import COLOURS, NAMES
+from bert_core.measures import surprise
+from bert_core.measures.surprise import Surprise
+from ui import notices
+from ui.state import Here
+from ui.views.compare_ask import VisitorEngine, ask, chart, say
+
+
+def surprise_of_all(here: Here) -> None:
+    """Curves over the sentence, totals beside them."""
+    asked = ask(here)
+    try:
+        found = surprise.surprises(VisitorEngine(), asked.question.text, asked.question.pair, asked.readers)
+    except ValueError as problem:
+        notices.note(str(problem))
+        return
+    if len(found[0].tokens) == surprise.MAX_SCORED:
+        notices.note(f"Only the first {surprise.MAX_SCORED} pieces are scored: BERT needs a run for each.")
+    _totals(found)
+    same = [one for one in found if one.tokens == found[0].tokens]
+    rows = [(f"{n + 1} {token}", *(float(one.nats[n]) for one in same)) for n, token in enumerate(found[0].tokens)]
+    chart(figures.surprise_figure(found), "surprise", "Surprise of each token in nats",
+          ("token", *(NAMES[one.reader] for one in same)), rows)
+    for one in found:
+        if one not in same:
+            say(f"{NAMES[one.reader]} ({one.models[0]}) cuts the sentence into other pieces: only its total is shown.",
+                "cmp-small")
+    say("Only the one-way sums are minus the log-probability of the sentence. BERT guesses each token with all the "
+        "others in sight, so its sum is a *pseudo*-log-likelihood: lower, and no probability of anything. The product "
+        "of the two one-way readers sees both sides of each token too.", "cmp-small")
+
+
+def _totals(found: tuple[Surprise, ...]) -> None:
+    """A number for each reader: the sum, and nats a token."""
+    boxes = []
+    for one in found:
+        count = int(np.isfinite(one.nats).sum())
+        boxes.append(f'<div class="cmp-total" style="--mark:{COLOURS[one.reader]}"><span>{NAMES[one.reader]}</span>'
+                     f"<b>{one.total:.1f} nats</b><span>{one.mean:.2f} a token, {count} tokens · "
+                     f"{html.escape(' × '.join(one.models))}</span></div>")
+    st.html(f'<div class="cmp-totals">{"".join(boxes)}</div>')

@@ -1,0 +1,106 @@
+"""Compare page: a BERT and a GPT write on, and what each has to compute again."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+import streamlit as st
+
+from bert_core.config import BertConfig
+from bert_core.figures import compare_curves as figures
+from bert_core.figures.compare import COLOURS, NAMES
+from bert_core.measures import compare_writing as writing_measures
+from bert_core.measures.compare_writing import Written
+from bert_core.tokenizer import MASK
+from ui import controls, notices
+from ui.state import Here
+from ui.views.compare_ask import Asked, VisitorEngine, ask, chart, say, table
+
+#: Where the sentence has nothing before the chosen word.
+FALLBACK = "The little girl opened the door and"
+
+
+def writing(here: Here) -> None:
+    """Both continue the words before the chosen one; then the cost, counted."""
+    asked = ask(here)
+    if asked.readers.left is None:
+        notices.note("No left-to-right model is here, so there is nobody to write against.")
+        return
+    before = start_of(asked)
+    with controls.row():
+        typed = controls.text("Start", "start", max_chars=200, placeholder=before,
+                              help="What both write on from; the words before your chosen one if you type nothing.")
+        count = controls.slider("Pieces to write", 2, writing_measures.MAX_WRITTEN, "write", 10)
+    prompt = typed.replace(MASK, " ").strip() or before
+    for column, (reader, model) in zip(st.columns(2, gap="large"), _writers(asked), strict=True):
+        with column:
+            _one(reader, model, prompt, count)
+    _cache(asked, prompt, count)
+
+
+def _writers(asked: Asked) -> Sequence[tuple[str, str]]:
+    return ("left", asked.readers.left), ("both", asked.readers.masked)
+
+
+def start_of(asked: Asked) -> str:
+    """The words before the hidden one, or a start of our own."""
+    question = asked.question
+    before = (question.text if question.sequence == 0 else question.pair or "")[:question.start]
+    return before.replace(MASK, " ").strip() or FALLBACK
+
+
+def _one(reader: str, model: str, prompt: str, count: int) -> None:
+    try:
+        written = list(writing_measures.write(VisitorEngine(), model, prompt, count))
+    except ValueError as problem:
+        notices.note(str(problem))
+        return
+    pieces = "".join(f'<span class="piece" title="{w.probability:.3f}">{html.escape(w.token)}</span> ' for w in written)
+    say(f"**{NAMES[reader]}** · {model}", "cmp-small")
+    st.html(f'<p class="cmp-written" style="--mark:{COLOURS[reader]}"><span class="start">{html.escape(prompt)}</span> '
+            f"{pieces}</p>")
+    how = ("It fills a row of [MASK]s from left to right, its likeliest piece first; it was trained to fill a few gaps in "
+           "a finished text, not to write one." if reader == "both" else
+           "It puts down its likeliest next piece, again and again: that is what it was trained for.")
+    say(how, "cmp-small")
+    table(f"What {model} wrote", ("piece", "probability"), _rows(written))
+
+
+def _rows(written: Sequence[Written]) -> list[tuple[str, float]]:
+    return [(w.token, w.probability) for w in written]
+
+
+# --- the cache ---------------------------------------------------------------
+
+
+def _cache(asked: Asked, prompt: str, count: int) -> None:
+    """Counted work, and the measured reason: prefix keys that stay or move."""
+    engine = VisitorEngine()
+    configs = {reader: engine.loaded(model).config for reader, model in _writers(asked)}
+    start = len(engine.loaded(asked.readers.left).tokenizer.encode(prompt)) - 1
+    kept = writing_measures.cost_with_cache(configs["left"], start, count)
+    anew = writing_measures.cost_without(configs["both"], start, count)
+    say(f"To write {count} pieces after {start} the GPT reads **{kept.tokens}** token positions, each once, and keeps "
+        f"their keys and values ({_bytes(configs['left'], kept.tokens)} in fp32). BERT reads all "
+        f"{start + count + 1} again for every piece: **{anew.tokens}** positions, "
+        f"{anew.multiplications / kept.multiplications:.1f} times the multiplications.")
+    table("Work for the same number of pieces, counted", ("", "GPT with its cache", "BERT"),
+          [(name, getattr(kept, field), getattr(anew, field)) for name, field in
+           (("passes", "passes"), ("token positions", "tokens"), ("query-key scores a head and layer", "pairs"),
+            ("multiply-adds in all layers", "multiplications"))], is_open=True, summary="The work, counted")
+    longer = f"{prompt} {FALLBACK.split()[-2]}"
+    moved = {model: writing_measures.prefix_change(engine, model, longer, prompt) for _, model in _writers(asked)}
+    most = {model: float(change.max()) for model, change in moved.items()}
+    say("Measured here: one more word is put behind the start. How far do the keys of the words before it move? "
+        + ", ".join(f"{model} by at most **{change:.2g}**" for model, change in most.items())
+        + ". Keys that stay may be kept; where they move, everything has to be read again.")
+    rows = [(f"layer {n + 1}", *(float(m[n]) if n < len(m) else "–" for m in moved.values()))
+            for n in range(max(map(len, moved.values())))]
+    chart(figures.prefix_figure(moved, {model: reader for reader, model in _writers(asked)}), "prefix",
+          "Largest change of a prefix key", ("", *moved), rows)
+
+
+def _bytes(config: BertConfig, tokens: int) -> str:
+    """Size of keys and values of all layers: 2 L D 4 bytes a token."""
+    return f"{2 * config.num_hidden_layers * config.hidden_size * 4 * tokens / 1024:,.0f} KiB"
