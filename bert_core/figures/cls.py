@@ -61,14 +61,15 @@ def attention_figure(weights: Array, tokens: Sequence[str], rows: Sequence[str],
 
 
 def arrival_figure(cosines: Array) -> go.Figure:
-    """Cosine of the two [CLS] vectors by layer: where a changed word arrives.
+    """How far apart the two [CLS] vectors are by layer: where a changed word arrives.
 
     Args:
-        cosines: (L+1,) cosine of old and new.
+        cosines: (L+1,) cosine of old and new; drawn as 1 - cosine, so that no difference is 0.
     """
     figure = go.Figure(go.Scatter(
-        x=layer_names(len(cosines)), y=cosines, mode="lines+markers", line={"color": theme.BOTH_WAYS, "width": 3},
-        marker={"size": 9}, hovertemplate="layer %{x}: cosine %{y:.3f}<extra></extra>"))
-    theme.style(figure, "layer", "cosine of old and new [CLS]", height=300)
+        x=layer_names(len(cosines)), y=1.0 - cosines, mode="lines+markers", fill="tozeroy",
+        line={"color": theme.BOTH_WAYS, "width": 3}, marker={"size": 9},
+        hovertemplate="layer %{x}: 1 − cosine = %{y:.4f}<extra></extra>"))
+    theme.style(figure, "layer", "1 − cosine of old and new [CLS]", height=300)
     figure.update_xaxes(type="category")
-    return figure.update_yaxes(range=[min(0.0, float(min(cosines))) - 0.02, 1.02])
+    return figure.update_yaxes(rangemode="tozero")

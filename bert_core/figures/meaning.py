@@ -134,6 +134,7 @@ def matrix_figure(cosines: Array, names: Sequence[str], title: str) -> go.Figure
     figure = go.Figure(go.Heatmap(
         z=cosines, x=list(names), y=list(names), zmin=-1, zmax=1, colorscale=theme.SIGNED, showscale=False,
         xgap=2, ygap=2, text=np.round(cosines, 2), texttemplate="%{text:.2f}" if len(names) <= 9 else None,
+        textfont={"size": 11},
         hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "", "", height=390)
     figure.update_layout(title={"text": title, "font": {"size": 16}}, margin={"t": 46})

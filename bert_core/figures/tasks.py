@@ -24,3 +24,18 @@ def label_figure(probabilities: Array, tokens: Sequence[str], labels: Sequence[s
     theme.style(figure, "token", "label", height=140 + 30 * len(labels))
     figure.update_yaxes(type="category", autorange="reversed")
     return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0)
+
+
+def token_pairs_figure(cosines: Array, first: Sequence[str], second: Sequence[str]) -> go.Figure:
+    """Cosine of each token of one sentence to each of another.
+
+    Args:
+        cosines: (tokens of the first, tokens of the second), -1 to 1.
+        first, second: names of the tokens, all different within a sentence.
+    """
+    figure = go.Figure(go.Heatmap(
+        z=cosines, x=list(second), y=list(first), zmin=-1, zmax=1, colorscale=theme.SIGNED, xgap=1, ygap=1,
+        colorbar={"title": "cosine", "thickness": 12}, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
+    theme.style(figure, "second sentence", "sentence", height=170 + 26 * len(first))
+    figure.update_yaxes(type="category", autorange="reversed")
+    return figure.update_xaxes(type="category", tickangle=-45 if len(second) > 8 else 0)

@@ -1,0 +1,99 @@
+// Entities drawn on the text; a word opens the probabilities of its pieces.
+// One tab stop; arrows move from word to word.
+const ENTITY_COLOURS = [[86, 180, 233], [230, 200, 40], [204, 121, 167], [0, 158, 115], [213, 94, 0], [140, 140, 140]];
+
+export default function (component) {
+  const { parentElement, data } = component;
+  const payload = unpack(data);
+  const root = child(parentElement, "div", "bw-entities");
+  const text = child(root, "div", "bw-text", { role: "group", "aria-label": payload.label });
+  const panel = child(root, "div", "bw-panel", { "aria-live": "polite" });
+  const draw = () => {
+    const look = theme(parentElement);
+    text.replaceChildren(...pieces(payload));
+    const words = [...text.querySelectorAll(".bw-word")];
+    words.forEach((word, n) => {
+      word.tabIndex = n === 0 ? 0 : -1;
+      word.onfocus = word.onpointerenter = () => openWord(panel, payload, n, words, look);
+    });
+    if (words.length) openWord(panel, payload, Math.max(0, payload.words.findIndex((w) => w.entity)), words, look);
+    else panel.replaceChildren();
+  };
+  draw();
+  text.onkeydown = (event) => moveWord(event, text);
+  numbersTable(root, "Probability of every label for every token", ["token", ...payload.labels],
+    () => payload.tokens.map((token, t) => [`${t} ${token}`, ...payload.labels.map((_, l) => probability(payload, t, l))]));
+  onThemeChange(parentElement, draw);
+}
+
+function probability({ arrays, labels }, token, label) { return arrays.probs.data[token * labels.length + label]; }
+
+// The text in code points: plain stretches, words, and words within entities.
+function pieces(payload) {
+  const letters = Array.from(payload.text), out = [];
+  let at = 0, box = null, boxEnd = -1;
+  payload.words.forEach((word) => {
+    const gap = letters.slice(at, word.start).join("");
+    if (box && word.start >= boxEnd) box = null;
+    (box ?? { append: (x) => out.push(x) }).append(document.createTextNode(gap));
+    const entity = payload.entities.find((e) => e.start <= word.start && word.start < e.end);
+    if (entity && !box) {
+      box = entityBox(entity, payload.types);
+      boxEnd = entity.end;
+      out.push(box);
+    }
+    const span = make("span", "bw-word", letters.slice(word.start, word.end).join(""), { role: "button" });
+    if (box) box.append(span); else out.push(span);
+    at = word.end;
+  });
+  out.push(document.createTextNode(letters.slice(at).join("")));
+  for (const node of out) if (node.classList?.contains("bw-entity")) node.append(node.querySelector(".bw-tag"));
+  return out;
+}
+
+function entityBox(entity, types) {
+  const colour = ENTITY_COLOURS[Math.max(0, types.indexOf(entity.label)) % ENTITY_COLOURS.length];
+  const box = make("span", "bw-entity", "", { "data-label": entity.label, "data-start": entity.start, "data-end": entity.end });
+  box.style.background = rgb(colour, 0.24);
+  box.style.borderColor = rgb(colour);
+  box.append(make("span", "bw-tag", `${entity.label} ${percent(entity.score)}`));
+  return box;
+}
+
+function openWord(panel, payload, n, words, look) {
+  words.forEach((word, m) => word.classList.toggle("bw-open", m === n));
+  const word = payload.words[n];
+  const order = payload.labels.map((_, l) => l).sort((a, b) => best(payload, word, b) - best(payload, word, a)).slice(0, 5);
+  const table = make("table", "bw-pieces");
+  table.appendChild(make("caption", "", word.pieces.length > 1
+    ? `“${word.text}” is ${word.pieces.length} pieces; ${payload.rule}` : `“${word.text}” is one piece`));
+  const head = table.createTHead().insertRow();
+  head.appendChild(make("th", "", "piece", { scope: "col" }));
+  for (const l of order) head.appendChild(make("th", "", payload.labels[l], { scope: "col" }));
+  const body = table.createTBody();
+  for (const t of word.pieces) {
+    const row = body.insertRow();
+    row.appendChild(make("th", "", payload.tokens[t], { scope: "row" }));
+    for (const l of order) {
+      const value = probability(payload, t, l), colour = probabilityColour(value, look);
+      const cell = row.appendChild(make("td", "", percent(value)));
+      cell.style.background = rgb(colour);
+      cell.style.color = inkOn(colour);
+    }
+  }
+  panel.replaceChildren(table);
+}
+
+function best(payload, word, label) { return Math.max(...word.pieces.map((t) => probability(payload, t, label))); }
+
+function moveWord(event, text) {
+  const words = [...text.querySelectorAll(".bw-word")];
+  const n = words.indexOf(event.target), last = words.length - 1;
+  const to = { ArrowRight: n + 1, ArrowLeft: n - 1, Home: 0, End: last }[event.key];
+  if (to === undefined || n < 0) return;
+  event.preventDefault();
+  words.forEach((word) => { word.tabIndex = -1; });
+  const next = words[Math.max(0, Math.min(last, to))];
+  next.tabIndex = 0;
+  next.focus();
+}

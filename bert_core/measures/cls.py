@@ -1,0 +1,114 @@
+"""What [CLS] looks at, which tokens move its answer, and where the two disagree.
+
+References:
+    Jain and Wallace 2019, Attention is not Explanation, arXiv 1902.10186.
+    Sundararajan et al. 2017, arXiv 1703.01365 (integrated gradients).
+
+Dimensions: T tokens, H heads, L layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+import numpy as np
+
+from bert_core.trace import Array, Trace
+
+
+class Influence(NamedTuple):
+    """Three accounts of one answer, token by token.
+
+    Attributes:
+        tokens: (T,) the pieces.
+        content: positions that are not specials, in order.
+        left_out: (T,) what the class's logit loses without the token.
+        gradients: (T,) integrated gradients, in the same unit.
+        attention: (T,) weight from [CLS], mean over the heads of the last
+            layer, 0 to 1.
+        output: the logit that is explained.
+        gap: how far the gradients' sum is from the logit's change, as a share.
+    """
+
+    tokens: tuple[str, ...]
+    content: tuple[int, ...]
+    left_out: Array
+    gradients: Array
+    attention: Array
+    output: float
+    gap: float
+
+
+class Disagreement(NamedTuple):
+    """Rank correlations between the accounts, and the token they differ on most.
+
+    Attributes:
+        leaving_gradients, leaving_attention, gradients_attention: Spearman
+            correlation of the sizes over the content tokens, -1 to 1; None
+            with fewer than three tokens or where one account is constant.
+        position: of the token whose ranks differ most.
+        ranks: its rank, 1 the largest, by leaving out, gradients, attention.
+    """
+
+    leaving_gradients: float | None
+    leaving_attention: float | None
+    gradients_attention: float | None
+    position: int
+    ranks: tuple[int, int, int]
+
+
+def cls_attention(trace: Trace) -> Array:
+    """Weights from [CLS] to every token, (L, H, T), each row sums to 1."""
+    return trace.attention_probs[:, :, 0, :]
+
+
+def attention_of_layer(trace: Trace, layer: int = -1) -> Array:
+    """Weights from [CLS], mean over the layer's heads, (T,)."""
+    return cls_attention(trace)[layer].mean(axis=0)
+
+
+def disagreement(influence: Influence) -> Disagreement | None:
+    """Where leaving out, gradients and attention part; None with fewer than two tokens."""
+    places = list(influence.content)
+    if len(places) < 2:
+        return None
+    accounts = [np.abs(np.asarray(a, dtype=np.float64)[places])
+                for a in (influence.left_out, influence.gradients, influence.attention)]
+    ranks = np.stack([ranks_of(a) for a in accounts])  # (3, tokens)
+    widest = int(np.ptp(ranks, axis=0).argmax())
+    pairs = [rank_correlation(accounts[a], accounts[b]) for a, b in ((0, 1), (0, 2), (1, 2))]
+    return Disagreement(*pairs, places[widest], tuple(int(r) for r in ranks[:, widest]))
+
+
+def ranks_of(values: Array) -> Array:
+    """1 for the largest; ties in reading order."""
+    ranks = np.empty(len(values), dtype=int)
+    ranks[np.argsort(-np.asarray(values), kind="stable")] = np.arange(1, len(values) + 1)
+    return ranks
+
+
+def rank_correlation(a: Array, b: Array) -> float | None:
+    """Spearman's rho with average ranks for ties; None where it has no sense."""
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    return float(np.corrcoef(_average_ranks(a), _average_ranks(b))[0, 1])
+
+
+def _average_ranks(values: Array) -> Array:
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[group]
+
+
+def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[bool]]:
+    """Which tokens of two versions are not in their longest common sequence.
+
+    Returns:
+        One flag a token of the old and of the new version, True where changed.
+    """
+    changed_old, changed_new = [True] * len(old), [True] * len(new)
+    for block in SequenceMatcher(a=list(old), b=list(new), autojunk=False).get_matching_blocks():
+        for n in range(block.size):
+            changed_old[block.a + n] = changed_new[block.b + n] = False
+    return changed_old, changed_new

@@ -1,0 +1,145 @@
+"""[CLS], first picture: the classifier's answer, and which tokens move it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from bert_core import Trace, TraceRequest
+from bert_core.measures import attribution
+from bert_core.measures.attribution import Target
+from bert_core.measures.cls import Disagreement, Influence, attention_of_layer, disagreement
+from bert_core.tasks.sentences import Classification, label_names, read_logits
+from ui import chips, components, controls, notices, state
+from ui.state import Here
+from ui.views.task_models import say, share
+
+PARTS = ("logits", "attention_probs", "hidden_states")
+#: Tokens up to which the strip follows the typing; up to MOST it waits to be asked.
+AT_ONCE, MOST = 48, 128
+#: Labels that get a bar; a model with more has the rest in the table.
+BARS = 8
+#: Points on the path of integrated gradients.
+STEPS = 32
+
+
+def answer(trace: Trace) -> Classification:
+    """The classifier's answer in its own labels."""
+    return read_logits(trace.config, trace.logits)
+
+
+def verdict(sides: Sequence[dict[str, Any]], key: str, label: str) -> None:
+    """Draw one answer, or two side by side."""
+    components.mount("verdict", key, components.pack({"sides": list(sides), "label": label}))
+
+
+def side(
+    result: Classification, labels: Sequence[str], title: str = "", text: Sequence | None = None
+) -> dict[str, Any]:
+    """One side of the verdict component.
+
+    Args:
+        labels: every label, in the model's order.
+        text: (piece, changed) for each token, to be shown above the bars.
+    """
+    values = [result.probabilities.get(label, result.probability) for label in labels]
+    order = np.argsort(-np.asarray(values), kind="stable")[:BARS] if len(labels) > BARS else range(len(labels))
+    regression = not result.probabilities
+    top = 5.0 if regression else 1.0
+    return {
+        "title": title, "text": text, "low": 0.0, "high": top, "hidden": max(0, len(labels) - BARS),
+        "bars": [{
+            "label": labels[n], "value": values[n], "share": min(1.0, max(0.0, values[n] / top)),
+            "text": f"{values[n]:.2f}" if regression else share(values[n]),
+            "below": f"logit {result.logits[n]:+.2f}" if not regression else "score of the head, trained on 0 to 5",
+        } for n in order],
+        "table": [[label, value, logit] for label, value, logit in zip(labels, values, result.logits)],
+    }
+
+
+def labels_of(trace: Trace) -> tuple[str, ...]:
+    """The model's labels, by index."""
+    return label_names(trace.config, trace.logits.shape[-1])
+
+
+def draw(here: Here) -> None:
+    """The answer as bars, then the strip of three accounts."""
+    trace = state.trace(here.request(parts=PARTS))
+    result, labels = answer(trace), labels_of(trace)
+    verdict([side(result, labels)], "cls_verdict", f"{here.model} says {result.label}")
+    if not trace.encoding.content:
+        notices.note("There is no token beside the special ones: what you see is the answer to nothing.")
+        return
+    index = _explained(labels, result)
+    strip = _influence(here, trace, index)
+    if strip is not None:
+        _draw_strip(strip, labels[index])
+
+
+def _explained(labels: tuple[str, ...], result: Classification) -> int:
+    """Index of the label whose logit is explained: the answer, unless another is asked for."""
+    options = ["the answer", *labels[:50]]
+    chosen = "the answer" if len(labels) == 1 else controls.choice(
+        "Which tokens move", options, "explain", as_list=len(labels) > 3)
+    return labels.index(result.label if chosen == "the answer" else chosen)
+
+
+def _influence(here: Here, trace: Trace, index: int) -> Influence | None:
+    """The three accounts, or None and a word where they would take too long."""
+    count = len(trace)
+    if count > MOST:
+        notices.note(f"{count} tokens: leaving out each one means {count} more runs. Up to {MOST} can be weighed.")
+        return None
+    if count > AT_ONCE and not controls.toggle(f"Weigh all {count} tokens ({count} more runs)", "weigh"):
+        return None
+    request = TraceRequest(here.text, here.pair, model=here.model)
+    left_out, gradients = _attributions(request, index)
+    return Influence(trace.encoding.tokens, trace.encoding.content, left_out.values, gradients.values,
+                     attention_of_layer(trace), left_out.output, gradients.gap)
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _attributions(request: TraceRequest, index: int) -> tuple[attribution.Attribution, attribution.Attribution]:
+    loaded = state.engine().loaded(request.model)
+    target = Target("classification", index)
+    return (attribution.leave_one_out(loaded, request, target),
+            attribution.integrated_gradients(loaded, request, target, steps=STEPS))
+
+
+def _draw_strip(strip: Influence, label: str) -> None:
+    """The strip with the token on which the accounts differ most marked, and why in words."""
+    differ = disagreement(strip)
+    limit = float(max(np.abs(strip.left_out).max(), np.abs(strip.gradients).max(), 1e-6))
+    header = {
+        "label": f"Which tokens move the logit of {label}", "mark": differ.position if differ else None,
+        "tokens": [{"t": text, "k": kind} for text, kind in chips.describe(strip.tokens)],
+        "rows": [{"name": "left out", "signed": True, "limit": limit},
+                 {"name": "gradients", "signed": True, "limit": limit},
+                 {"name": "attention", "signed": False, "limit": 1.0}],
+        "hint": "Move over a token to read its three numbers.",
+    }
+    values = np.stack([strip.left_out, strip.gradients, strip.attention]).astype(np.float32)
+    components.mount("influence", "cls_strip", components.pack(header, {"values": values}))
+    if differ is not None:
+        say(_difference(strip, differ), strong=True)
+    say(f"Left out and gradients: change of the logit of “{label}” (now {strip.output:+.2f}); red raises it. "
+        f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. "
+        "Attention: from [CLS], last layer, mean of its heads.")
+
+
+def _difference(strip: Influence, differ: Disagreement) -> str:
+    """Where the three accounts part."""
+    by_left, by_gradient, by_attention = differ.ranks
+    token = strip.tokens[differ.position]
+    return (f"They differ most on “{token}”: rank {by_left} by leaving out, {by_gradient} by gradients, "
+            f"{by_attention} by attention. {_agreement(differ)}")
+
+
+def _agreement(differ: Disagreement) -> str:
+    pairs = (("leaving out and gradients", differ.leaving_gradients),
+             ("leaving out and attention", differ.leaving_attention))
+    known = [f"{name} {value:+.2f}" for name, value in pairs if value is not None]
+    return f"Rank correlation: {', '.join(known)}. " if known else ""

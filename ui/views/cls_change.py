@@ -1,0 +1,63 @@
+"""[CLS], change a word: the old answer and the new one side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from bert_core import Trace, TraceRequest
+from bert_core.figures import cls as figures
+from bert_core.measures.cls import changed_words
+from bert_core.measures.similarity import unit
+from bert_core.tasks import Classification
+from ui import components, controls, state
+from ui.state import Here
+from ui.views.cls_answer import answer, labels_of, side, verdict
+from ui.views.task_models import examples, put, say, share
+
+PARTS = ("logits", "hidden_states")
+
+
+def draw(here: Here) -> None:
+    """Two answers, what changed between them, and in which layer the change arrives."""
+    new = controls.text("Changed sentence", "changed", here.text, max_chars=2000)
+    _examples()
+    old_trace, new_trace = state.traces([
+        here.request(parts=PARTS), TraceRequest(new, here.pair, model=here.model, parts=PARTS)])
+    old_marks, new_marks = changed_words(old_trace.encoding.tokens, new_trace.encoding.tokens)
+    results = answer(old_trace), answer(new_trace)
+    labels = labels_of(old_trace)
+    verdict([side(results[0], labels, "Old", _marked(old_trace, old_marks)),
+             side(results[1], labels, "New", _marked(new_trace, new_marks))],
+            "cls_change", "Old and new answer")
+    say(_in_words(*results, labels), strong=True)
+    if any(old_marks) or any(new_marks):
+        old, now = (unit(trace.hidden_states[:, 0]) for trace in (old_trace, new_trace))  # (L+1, D)
+        st.html("<h2>Where the change arrives</h2>")
+        components.chart(figures.arrival_figure(np.clip((old * now).sum(axis=-1), -1.0, 1.0)), "cls_arrival")
+
+
+def _marked(trace: Trace, changed: Sequence[bool]) -> list[list]:
+    """(piece, changed) for the content tokens."""
+    return [[trace.encoding.tokens[n], bool(changed[n])] for n in trace.encoding.content]
+
+
+def _in_words(old: Classification, new: Classification, labels: Sequence[str]) -> str:
+    if not old.probabilities:
+        return f"{old.probability:.2f} before, {new.probability:.2f} after."
+    before, after = old.probabilities[old.label], new.probabilities[old.label]
+    change = f"“{old.label}” goes from {share(before)} to {share(after)}"
+    return f"{change}; the answer is now “{new.label}”." if new.label != old.label else f"{change}; the answer stays."
+
+
+def _examples() -> None:
+    with st.container(horizontal=True, gap="small"):
+        for n, (old, new) in enumerate(examples("cls")["changes"]):
+            st.button(f"{old} → {new}", key=f"try_change_{n}", on_click=_put, args=(old, new), type="tertiary")
+
+
+def _put(old: str, new: str) -> None:
+    put(old)
+    st.session_state["changed"] = new

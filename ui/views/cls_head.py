@@ -1,0 +1,53 @@
+"""[CLS], the head opened: pooler, tanh, weights, products, sum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bert_core.measures.pooler import HeadOperands, head_operands
+from bert_core.tasks import softmax
+from ui import components, controls, state
+from ui.state import Here
+from ui.views.task_models import say, share
+
+
+def draw(here: Here, head: str) -> None:
+    """Every operand from [CLS] to one class's logit.
+
+    Args:
+        head: 'classification' or 'nsp'.
+    """
+    logits = "logits" if head == "classification" else "nsp_logits"
+    trace = state.trace(here.request(parts=("hidden_states", "pooled_output", logits)))
+    opened = head_operands(state.loaded(here.model), trace, head)
+    labels = list(opened.labels)
+    start = labels[int(np.argmax(trace.arrays[logits]))]
+    index = labels.index(controls.choice("Open the logit of", labels, "class", start, as_list=len(labels) > 4))
+    components.mount("operands", "cls_operands", _payload(opened, index))
+    say(_sum_in_words(opened, index, float(trace.arrays[logits][index])))
+
+
+def _payload(opened: HeadOperands, index: int) -> bytes:
+    label = opened.labels[index]
+    rows = [("[CLS], last layer", opened.cls), (f"pooler: W·[CLS] + b, before {opened.activation}", opened.dense),
+            (f"{opened.activation} of it", opened.pooled), (f"weight of “{label}”", opened.weight[index]),
+            ("weight × pooled", opened.products[index])]
+    return components.pack({
+        "label": f"From [CLS] to the logit of {label}, {len(opened.cls)} dimensions", "size": len(opened.cls),
+        "at": int(np.abs(opened.products[index]).argmax()),
+        "rows": [_row(name, float(np.abs(values).max())) for name, values in rows],
+    }, {"values": np.stack([values for _, values in rows]).astype(np.float32)})
+
+
+def _row(name: str, largest: float) -> dict:
+    return {"name": name, "limit": largest or 1.0, "note": f"up to ±{largest:.2f}"}
+
+
+def _sum_in_words(opened: HeadOperands, index: int, traced: float) -> str:
+    """The sum that the last strip makes, against the run's own logit."""
+    total, bias, logit = opened.products[index].sum(), opened.bias[index], opened.logits[index]
+    words = f"Sum of the last strip {total:+.4f} + bias {bias:+.4f} = {logit:+.4f}; the run itself gave {traced:+.4f}. "
+    if len(opened.logits) > 1:
+        others = ", ".join(f"{label} {value:+.2f}" for label, value in list(zip(opened.labels, opened.logits))[:6])
+        words += f"Logits: {others}; softmax makes {share(softmax(opened.logits)[index])} of it."
+    return words

@@ -1,0 +1,120 @@
+"""Meaning: one word by layer, on a map, among its neighbours; sentences against each other."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import streamlit as st
+
+from bert_core.figures import meaning as figures
+from bert_core.figures.meaning import YOURS, Line
+from bert_core.measures.meaning import Neighbour, Occurrence, cosines_by_layer, nearest, project
+from bert_core.measures.similarity import similarity_matrix
+from ui import components, controls, state
+from ui.state import Here
+from ui.views.meaning_data import MOST_LINES, PARTS, WordSet, library, word_set
+from ui.views.task_models import examples, lines, marked, say
+
+#: Sentences that the matrices can bear.
+MOST_SENTENCES = 14
+
+
+def draw_layers(here: Here) -> None:
+    """Cosine by layer, against the static vector and against two random words."""
+    words = word_set(here)
+    if words is None:
+        return
+    by_layer = cosines_by_layer(words.found)
+    curves = figures.layer_lines(by_layer, words.senses)
+    baseline = library(here.model).baseline
+    say(_in_words(words, curves), strong=True)
+    components.chart(figures.layer_figure(curves, by_layer.to_static.mean(axis=1), baseline), "meaning_layers")
+    say(f"In the last layer two random words of different sentences have cosine {baseline.mean[-1]:.2f} on average: "
+        "read every other line against that, not against 0.")
+
+
+def _in_words(words: WordSet, curves: list[Line]) -> str:
+    """The last layer's numbers: which sense the visitor's sentence is nearer to, or the two means."""
+    yours = [line for line in curves if line.name.startswith("your sentence")]
+    if len(yours) > 1:
+        near, *others = sorted(yours, key=lambda line: -line.values[-1])
+        sense = near.name.split("“")[1].rstrip("”")
+        rest = ", ".join(f"{line.values[-1]:.2f} to “{line.name.split('“')[1]}" for line in others)
+        return f"In the last layer your “{words.word}” is nearest to “{sense}”: cosine {near.values[-1]:.2f}, {rest}."
+    known = [f"{line.name} {line.values[-1]:.2f}" for line in curves]
+    return f"“{words.word}” in the last layer, mean cosine: {', '.join(known)}."
+
+
+def draw_map(here: Here) -> None:
+    """Every occurrence as a point on the two main directions of one layer."""
+    words = word_set(here)
+    if words is None:
+        return
+    if len(words.found) < 3:
+        say("A projection needs three occurrences.", strong=True)
+        return
+    layer = _layer(words.found[0])
+    projection = project(np.stack([one.states[layer] for one in words.found]))
+    components.chart(figures.map_figure(projection, words.found, words.senses), "meaning_map")
+    say(f"The two directions are fitted on exactly these {len(words.found)} points and hold "
+        f"{projection.explained.sum():.0%} of their variance; what differs in the rest is not in the picture.")
+    rows = [(sense, one.text) for one, sense in zip(words.found, words.senses)]
+    lines([f"<b>{html.escape(_sense(sense))}</b>: {html.escape(text)}" for sense, text in rows])
+
+
+def _sense(sense: str) -> str:
+    return "yours" if sense == YOURS else sense
+
+
+def _layer(one: Occurrence) -> int:
+    """The layer of the picture; 0 are the embeddings."""
+    last = len(one.states) - 1
+    return controls.slider("Layer (0: the embeddings)", 0, last, "layer", last)
+
+
+def draw_neighbours(here: Here) -> None:
+    """The nearest words of the sentence set, in context and by the static vector."""
+    words = word_set(here)
+    if words is None:
+        return
+    order = sorted(range(len(words.found)), key=lambda n: words.senses[n] != YOURS)
+    options = [f"{n + 1}. {words.found[m].text[:90]}" for n, m in enumerate(order)]
+    left, right = st.columns([2, 1], gap="medium")
+    with left:
+        chosen = words.found[order[options.index(controls.choice("In the sentence", options, "from", as_list=True))]]
+    with right:
+        layer = _layer(chosen)
+    pool = library(here.model).words
+    itself = not controls.toggle(f"Leave out “{words.word}” itself", "other_words")
+    context, static = st.columns(2, gap="large")
+    with context:
+        _neighbours(f"Nearest in context, layer {layer}", nearest(chosen, pool, layer, same_form=itself))
+    with static:
+        _neighbours("Nearest by the static vector, any context", nearest(chosen, pool, None, same_form=itself))
+
+
+def _neighbours(title: str, found: list[Neighbour]) -> None:
+    """A list of words in their sentences with the cosine."""
+    st.html(f"<h2>{html.escape(title)}</h2>")
+    lines([f"<b>{cosine:.2f}</b>&ensp;{marked(one.text, one.start, one.end)}" for one, cosine in found])
+
+
+def draw_sentences(here: Here) -> None:
+    """Three cosine matrices of whole sentences: [CLS], mean of tokens, static mean."""
+    typed = st.text_area("Sentences, one a line", key="compare_lines", height=110, max_chars=3000, bind="query-params",
+                         placeholder="Empty: eight shipped sentences.") or ""
+    own = [line.strip() for line in typed.splitlines() if line.strip()][:MOST_LINES]
+    wanted = (here.text, here.pair, *(own or examples("meaning")["similarity"]))
+    sentences = list(dict.fromkeys(text for text in wanted if text and text.strip()))[:MOST_SENTENCES]
+    traces = state.traces([here.request(text=text, pair=None, parts=PARTS) for text in sentences])
+    kept = [(text, trace) for text, trace in zip(sentences, traces) if trace.encoding.content]
+    layer = controls.slider("Layer (0: the embeddings)", 0, traces[0].config.num_hidden_layers, "layer",
+                            traces[0].config.num_hidden_layers)
+    names = [str(n + 1) for n in range(len(kept))]
+    titles = {"cls": "[CLS]", "mean": "mean of the tokens", "static": "mean of static vectors"}
+    for place, (kind, title) in zip(st.columns(3, gap="small"), titles.items()):
+        with place:
+            cosines = similarity_matrix([trace for _, trace in kept], kind, layer)
+            components.chart(figures.matrix_figure(cosines, names, title), f"meaning_{kind}")
+    lines([f"<b>{name}</b>&ensp;{html.escape(text)}" for name, (text, _) in zip(names, kept)])

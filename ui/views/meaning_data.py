@@ -1,0 +1,99 @@
+"""Meaning: the words, their sentences and senses, and the sentence set of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+
+from bert_core import Trace, TraceRequest
+from bert_core.figures.meaning import YOURS
+from bert_core.measures.meaning import Occurrence, all_words, first_occurrences
+from bert_core.measures.similarity import RandomPairs, random_pairs
+from bert_core.tasks.support import run_all
+from ui import controls, state
+from ui.state import Here
+from ui.views.task_models import examples, say
+
+PARTS = ("hidden_states", "token_embeddings")
+OWN = "your own word"
+UNKNOWN = "shipped sentences"
+#: Sentences that a visitor may add, and characters in all.
+MOST_LINES, MOST_CHARACTERS = 12, 3000
+#: Occurrences of a typed word that are taken from the shipped set.
+FROM_SET = 8
+
+
+@dataclass(frozen=True)
+class WordSet:
+    """A word and where it occurs; `senses` has one entry an occurrence."""
+
+    word: str
+    found: tuple[Occurrence, ...]
+    senses: tuple[str, ...]
+
+    @property
+    def has_yours(self) -> bool:
+        return YOURS in self.senses
+
+
+@dataclass(frozen=True)
+class Library:
+    """Every word of the shipped sentence set in one model, and its random pairs."""
+
+    words: tuple[Occurrence, ...]
+    baseline: RandomPairs
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading the sentence set …")
+def library(model: str) -> Library:
+    """The sentence set as this model reads it; about 20 MB for a small model."""
+    words = all_words(_traces(model, examples("meaning")["set"]))
+    states = np.stack([word.states for word in words])  # (N, L+1, D)
+    return Library(tuple(words), random_pairs(states, np.array([word.sentence for word in words])))
+
+
+def _traces(model: str, sentences: list[str]) -> list[Trace]:
+    return run_all(state.engine(), [TraceRequest(text, model=model, parts=PARTS) for text in sentences])
+
+
+def word_set(here: Here) -> WordSet | None:
+    """The chosen word in its sentences and the visitor's; None, and a word why, if there are too few."""
+    shipped = {entry["word"]: entry for entry in examples("meaning")["words"]}
+    left, right = st.columns([1, 2], gap="medium")
+    with left:
+        chosen = controls.choice("Word", [*shipped, OWN], "word", as_list=True)
+        word = controls.text("Your word", "own", "river", max_chars=60) if chosen == OWN else chosen
+    with right:
+        mine = _own_sentences(here)
+    if not word.strip():
+        say("Type a word to look for.", strong=True)
+        return None
+    sentences, senses = _sentences(shipped.get(chosen), word)
+    fresh = [text for text in mine if text not in sentences]
+    found = first_occurrences(_traces(here.model, [*sentences, *fresh]), word)
+    all_senses = [*senses, *(YOURS for _ in fresh)]
+    result = WordSet(word, tuple(found), tuple(all_senses[one.sentence] for one in found))
+    if len(found) < 2:
+        say(f"“{word}” stands in {len(found)} sentence here; two are needed. Type sentences that have it.", strong=True)
+        return None
+    if not result.has_yours:
+        say(f"Your sentence has no “{word}”. Type one that has it, and it joins the picture.")
+    return result
+
+
+def _own_sentences(here: Here) -> list[str]:
+    """The visitor's sentence, second sentence, and further lines."""
+    more = st.text_area("More sentences, one a line", key="lines", height=110, max_chars=MOST_CHARACTERS,
+                        bind="query-params", placeholder="They join your sentence above in the picture.") or ""
+    lines = [line.strip() for line in more.splitlines() if line.strip()][:MOST_LINES]
+    return list(dict.fromkeys(text for text in (here.text, here.pair, *lines) if text and text.strip()))
+
+
+def _sentences(entry: dict | None, word: str) -> tuple[list[str], list[str]]:
+    """Shipped sentences with the word, and the sense of each."""
+    if entry is not None:
+        return [text for text, _ in entry["sentences"]], [sense for _, sense in entry["sentences"]]
+    held = [text for text in examples("meaning")["set"] if word.strip().lower() in text.lower()][:FROM_SET]
+    return held, [UNKNOWN] * len(held)

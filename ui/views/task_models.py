@@ -1,0 +1,131 @@
+"""Which model makes the picture of a task, and the plain answer when it isn't there."""
+
+from __future__ import annotations
+
+import functools
+import html
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ui import controls, state
+from ui.state import Here
+
+Value = TypeVar("Value")
+
+#: How a stretch of text is marked, in either theme.
+MARK = "background:color-mix(in srgb, #E69F00 34%, transparent);color:inherit;border-radius:4px;padding:0 3px"
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "assets" / "examples"
+ATTENTION = Path(__file__).resolve().parent.parent.parent / "pages" / "attention.py"
+
+#: Head that a task needs -> (its name in ModelInfo.tasks, in words).
+TASKS = {
+    "classification": ("classify", "classification"), "token_classification": ("ner", "token-classification"),
+    "question_answering": ("answer", "question-answering"), "nsp": ("nsp", "next-sentence"),
+}
+
+
+@functools.cache
+def examples(name: str) -> Any:
+    """The parsed assets/examples/NAME.json; don't change it."""
+    return json.loads((EXAMPLES / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def open_view(options: list[str]) -> tuple[str, DeltaGenerator]:
+    """The page's views in one row with a place for the model of the picture."""
+    left, right = st.columns([3, 1], gap="medium", vertical_alignment="center")
+    with left:
+        chosen = controls.view(options)
+    return chosen, right
+
+
+def with_head(here: Here, head: str, preferred: str, key: str) -> Here:
+    """The visitor's input with a model that has the head.
+
+    The model of the sidebar if it has it; else one that the visitor chooses,
+    first the one trained for this task. Without it the page says so and ends.
+
+    Args:
+        head: of Model.heads.
+        preferred: the shipped model of this task.
+        key: parameter of the choice in the address.
+    """
+    task, words = TASKS[head]
+    names = [info.name for info in state.models() if task in info.tasks]
+    if here.model in names or head in state.loaded(here.model).model.heads:
+        return here
+    if preferred not in names:
+        state.stop(f"{preferred} is not here, and {here.model} has no trained {words} head. "
+                   "Name a model that has one under Model: a folder or a hub id.")
+    names = [preferred, *(name for name in names if name != preferred)]
+    chosen = names[0]
+    if len(names) > 1:
+        chosen = controls.choice("Model of this picture", names, key, as_list=True, hide_label=True,
+                                 help=f"{here.model} has no {words} head, so another model answers here.")
+    return replace(here, model=chosen)
+
+
+def attempt(action: Callable[[], Value]) -> Value:
+    """Do it, or show the one-line problem and end the page."""
+    try:
+        return action()
+    except ValueError as problem:
+        state.stop(str(problem))
+        raise
+
+
+def put(text: str, pair: str | None = None) -> None:
+    """Callback: make this the visitor's input."""
+    st.session_state["text"] = text
+    st.session_state["pair"] = pair or ""
+
+
+def try_buttons(inputs: Sequence[tuple[str, str | None]], key: str, only_first: bool = False) -> None:
+    """Shipped inputs as buttons that put them in the shared fields.
+
+    Args:
+        only_first: name a pair by its first sentence.
+    """
+    with st.container(horizontal=True, gap="small"):
+        for n, (text, pair) in enumerate(inputs):
+            label = _short(text) if pair is None or only_first else f"{_short(text)} + {_short(pair)}"
+            st.button(label, key=f"try_{key}_{n}", on_click=put, args=(text, pair), type="tertiary")
+
+
+def _short(text: str, limit: int = 48) -> str:
+    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0] + " …"
+
+
+def share(p: float) -> str:
+    """A probability as the components write it: '58.1 %'."""
+    return f"{100 * p:.1f} %"
+
+
+def marked(text: str, start: int, end: int) -> str:
+    """The text as escaped HTML with [start, end) marked."""
+    before, word, after = (html.escape(part) for part in (text[:start], text[start:end], text[end:]))
+    return f'{before}<mark style="{MARK}">{word}</mark>{after}'
+
+
+def lines(rows: Sequence[str]) -> None:
+    """Rows of escaped HTML, one below the other."""
+    st.html('<ul style="list-style:none;padding-left:0">' + "".join(f"<li>{row}</li>" for row in rows) + "</ul>")
+
+
+def say(text: str, strong: bool = False) -> None:
+    """A line of plain text below a picture; nothing in it is read as HTML or Markdown."""
+    words = html.escape(text)
+    st.html(f"<p><strong>{words}</strong></p>" if strong else f"<p>{words}</p>")
+
+
+def attention_link(here: Here) -> None:
+    """A link to the attention inside this very answer."""
+    if ATTENTION.exists():
+        values = {"model": here.model, "text": here.text} | ({"pair": here.pair} if here.pair else {})
+        st.page_link("pages/attention.py", label=f"Open this in the attention of {here.model}",
+                     icon=":material/open_in_new:", query_params=values)

@@ -1,0 +1,67 @@
+"""Tasks, entities: names drawn on the text, with every token's probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bert_core.figures import tasks as figures
+from bert_core.tasks import Reading, find_entities
+from bert_core.tasks.entities import AGGREGATIONS, OUTSIDE, kind_of
+from ui import components, controls, notices, state
+from ui.state import Here
+from ui.views.task_models import attempt, examples, say, try_buttons
+
+RULES = {
+    "first": "the first one speaks for the word", "average": "their probabilities are averaged",
+    "max": "the surest one speaks for the word", "simple": "each speaks for itself",
+}
+#: Tokens that fit on the map of all labels.
+ON_MAP = 64
+
+
+def draw(here: Here) -> None:
+    """The text with its entities, then every label for every token."""
+    try_buttons([(text, None) for text in examples("tasks")["entities"]], "entities")
+    rule = controls.choice("Pieces of one word", ["first", *(a for a in AGGREGATIONS if a != "first")], "pieces")
+    reading = attempt(lambda: find_entities(state.engine(), here.text, here.model, rule))
+    if not reading.tokens:
+        notices.note("There is no word to label.")
+        return
+    probabilities = np.array([token.probabilities for token in reading.tokens], dtype=np.float32)
+    components.mount("entities", "ner_text", _payload(reading, probabilities, rule))
+    say(_in_words(reading, here.model), strong=True)
+    if len(reading.tokens) > ON_MAP:
+        notices.note(f"The map shows the first {ON_MAP} tokens of {len(reading.tokens)}; the table has them all.")
+    tokens = [token.token for token in reading.tokens[:ON_MAP]]
+    components.chart(figures.label_figure(probabilities[:ON_MAP], tokens, reading.labels), "ner_map")
+
+
+def _payload(reading: Reading, probabilities: np.ndarray, rule: str) -> bytes:
+    """The component's data: words with their pieces, entities, (T, C) probabilities."""
+    kinds = list(dict.fromkeys(kind_of(label) for label in reading.labels if kind_of(label) != OUTSIDE))
+    spans = [(entity.start, entity.end) for entity in reading.entities]
+    words = [_word(reading, pieces, spans) for pieces in words_of(reading)]
+    return components.pack({
+        "label": "Text with its entities", "text": reading.text, "labels": list(reading.labels), "types": kinds,
+        "tokens": [token.token for token in reading.tokens], "words": words, "rule": RULES[rule],
+        "entities": [{"start": e.start, "end": e.end, "label": e.label, "score": e.score} for e in reading.entities],
+    }, {"probs": probabilities})
+
+
+def words_of(reading: Reading) -> list[list[int]]:
+    """Token indices of each word, in reading order."""
+    groups: dict[int | None, list[int]] = {}
+    for n, token in enumerate(reading.tokens):
+        groups.setdefault(token.word, []).append(n)
+    return list(groups.values())
+
+
+def _word(reading: Reading, pieces: list[int], spans: list[tuple[int, int]]) -> dict:
+    start, end = reading.tokens[pieces[0]].start, reading.tokens[pieces[-1]].end
+    inside = any(a <= start < b for a, b in spans)
+    return {"start": start, "end": end, "text": reading.text[start:end], "pieces": pieces, "entity": inside}
+
+
+def _in_words(reading: Reading, model: str) -> str:
+    found = ", ".join(f"{entity.text} ({entity.label})" for entity in reading.entities[:12])
+    return f"{model} finds: {found}." if found else f"{model} finds no name in this text."

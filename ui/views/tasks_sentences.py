@@ -1,0 +1,93 @@
+"""Tasks that give one number or label for a whole input: pairs and acceptability."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bert_core import Trace
+from bert_core.figures import tasks as figures
+from bert_core.measures.similarity import cosine_to, sentence_vector, unit
+from ui import components, controls, notices, state
+from ui.state import Here
+from ui.views.cls_answer import answer, labels_of, side, verdict
+from ui.views.task_models import examples, say, share, try_buttons
+
+PARTS = ("hidden_states", "token_embeddings")
+#: The shipped model whose sentence vectors were tuned for similarity.
+TUNED = "twin-bert-stsb"
+#: Tokens of a sentence that fit on the token map.
+ON_MAP = 40
+
+
+def draw_pair(here: Here) -> Here:
+    """Similarity of two sentences; or a pair classifier's answer, where the chosen model is one.
+
+    Returns:
+        The input with the model that made the picture.
+    """
+    try_buttons([tuple(pair) for pair in examples("tasks")["pairs"]], "pairs")
+    if here.pair is None:
+        say("Type a second sentence above, or try a pair.", strong=True)
+        return here
+    if "classification" in state.loaded(here.model).model.heads:
+        _draw_classifier(here)
+        return here
+    shipped = [info.name for info in state.models()]
+    tuned = replace(here, model=TUNED) if TUNED in shipped else here
+    _draw_similarity(here, tuned)
+    return tuned
+
+
+def _draw_classifier(here: Here) -> None:
+    """The answer of the chosen model's own head to both sentences in one input."""
+    trace = state.trace(here.request(parts=("logits",)))
+    result = answer(trace)
+    verdict([side(result, labels_of(trace))], "pair_verdict", f"{here.model} on the pair")
+    say(f"{here.model} read both sentences as one input, [CLS] A [SEP] B [SEP], and answered from [CLS].")
+
+
+def _draw_similarity(here: Here, tuned: Here) -> None:
+    """Cosine of the two sentence vectors by the tuned model and by the chosen one; tokens against tokens."""
+    if tuned is here and here.model != TUNED:
+        notices.note(f"{TUNED} is not here: the cosine is that of {here.model}, which was not tuned for similarity.")
+    readers = [tuned] if tuned.model == here.model else [tuned, here]
+    traces = state.traces([reader.request(text=text, pair=None, parts=PARTS)
+                           for reader in readers for text in (here.text, here.pair)])
+    if not all(trace.encoding.content for trace in traces):
+        notices.note("One of the sentences has no token beside the special ones: there is no vector to compare.")
+        return
+    verdict([_cosines(reader.model, traces[2 * n], traces[2 * n + 1]) for n, reader in enumerate(readers)],
+            "pair_cosines", "Similarity of the two sentences")
+    _draw_tokens(traces[0], traces[1], tuned.model)
+
+
+def _cosines(model: str, first: Trace, second: Trace) -> dict:
+    """One side of the verdict: cosine by the last layer's mean, and by static vectors."""
+    kinds = (("in context", "mean"), ("static vectors only", "static"))
+    values = [float(cosine_to(sentence_vector(first, kind), sentence_vector(second, kind))) for _, kind in kinds]
+    return {
+        "title": model, "text": None, "low": -1.0, "high": 1.0, "hidden": 0,
+        "bars": [{"label": label, "value": value, "share": max(0.0, value), "text": f"cosine {value:.2f}"}
+                 for (label, _), value in zip(kinds, values)],
+        "table": [[label, value] for (label, _), value in zip(kinds, values)],
+    }
+
+
+def _draw_tokens(first: Trace, second: Trace, model: str) -> None:
+    """Cosine of every token of A to every token of B in the last layer."""
+    rows, columns = first.encoding.content[:ON_MAP], second.encoding.content[:ON_MAP]
+    a, b = unit(first.hidden_states[-1][list(rows)]), unit(second.hidden_states[-1][list(columns)])
+    names = [[f"{n} {trace.encoding.tokens[n]}" for n in places] for trace, places in ((first, rows), (second, columns))]
+    components.chart(figures.token_pairs_figure(np.clip(a @ b.T, -1.0, 1.0), *names), "pair_tokens")
+    say(f"Each sentence was read on its own by {model}; the map compares their tokens in the last layer.")
+
+
+def draw_acceptability(here: Here) -> None:
+    """A second task for [CLS]: is this a sentence of English?"""
+    try_buttons([(text, None) for text in examples("tasks")["acceptability"]], "acceptability")
+    trace = state.trace(here.request(pair=None, parts=("logits",)))
+    result = answer(trace)
+    verdict([side(result, labels_of(trace))], "cola_verdict", f"{here.model} on the sentence")
+    say(f"{here.model} says {result.label}, {share(result.probability)}.", strong=True)
