@@ -60,7 +60,7 @@ def quantise(probabilities: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def _source(name: str) -> tuple[str, str]:
+def source(name: str) -> tuple[str, str]:
     """JS and CSS of a component; the newline in front keeps Streamlit from taking it for a path."""
     base = (FOLDER / "_base.js").read_text(encoding="utf-8")
     files = [*sorted(FOLDER.glob(f"{name}.*.js")), FOLDER / f"{name}.js"]
@@ -74,7 +74,7 @@ def _source(name: str) -> tuple[str, str]:
 
 @st.cache_resource(show_spinner=False)
 def _renderer(name: str, isolated: bool) -> Callable[..., Any]:
-    js, css = _source(name)
+    js, css = source(name)
     # Outside a shadow root a style sheet would reach the whole page: assets/app.css serves there.
     return st.components.v2.component(f"bothways.{name}", js=js, css=css if isolated else None, isolate_styles=isolated)
 
