@@ -1,9 +1,30 @@
 """Attention: who looks at whom?"""
 
 from ui import controls, shell
-from ui.views import attention as view
+from ui.views import (
+    attention,
+    attention_act,
+    attention_attribution,
+    attention_bertviz,
+    attention_export,
+    attention_roles,
+    attention_steps,
+)
 
 here = shell.open_page("attention")
-which = controls.view(view.VIEWS)
-view.all_heads(here)
+match controls.view(attention.VIEWS):
+    case "Step by step":
+        attention_steps.draw(here)
+    case "Roles":
+        attention_roles.draw(here)
+    case "Act":
+        attention_act.draw(here)
+    case "Attribution":
+        attention_attribution.draw(here)
+    case "bertviz":
+        attention_bertviz.draw(here)
+    case "Export":
+        attention_export.draw(here)
+    case _:
+        attention.all_heads(here)
 shell.close_page(here)

@@ -122,7 +122,8 @@ function drawDetails(view, parent) {
   const maps = currentMaps(view), map = maps[0], focus = focusOf(view);
   const says = child(parent, "p", "att-says", { "aria-live": "polite" });
   const lists = child(parent, "div", "att-lists");
-  const exact = map.exact ? "" : " Thumbnail only; the exact layer is on its way.";
+  const exact = map.exact ? "" : view.data.standalone ? " Thumbnail only: this file has the exact numbers of another layer." :
+    " Thumbnail only; the exact layer is on its way.";
   const pinned = view.token !== null && !view.hover;
   if (!focus) {
     says.textContent = `Point at a token, or use the arrow keys, to see its exact weights in both directions.${exact}`;

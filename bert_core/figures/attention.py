@@ -5,7 +5,9 @@ Dimensions: L layers, H heads, T tokens, S cells of a thumbnail's side.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,6 +62,17 @@ def quantise16(probs: Array) -> Array:
     """round(65535 sqrt(p)) as uint16: as small as float16, and four decimals come back right."""
     roots = np.sqrt(np.clip(probs, 0.0, 1.0), dtype=np.float32)
     return np.rint(roots * 65535.0).astype(np.uint16)
+
+
+def map_csv(labels: Sequence[str], weights: Array) -> str:
+    """A map as CSV: from in rows, to in columns; labels carry their place, so none can be taken for a formula."""
+    names = [f"{n} {label}" for n, label in enumerate(labels)]
+    out = io.StringIO()
+    rows = csv.writer(out)
+    rows.writerow(["from \\ to", *names])
+    for name, row in zip(names, weights, strict=True):
+        rows.writerow([name, *(f"{p:.6g}" for p in row)])
+    return out.getvalue()
 
 
 def describe(trace: Trace) -> dict[str, Any]:

@@ -10,7 +10,7 @@ Dimensions: B batch, T tokens, E width of the embedding tables, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -130,6 +130,16 @@ def leave_one_out(loaded: Loaded, request: TraceRequest, target: Target) -> Attr
 def read_target(loaded: Loaded, request: TraceRequest, target: Target) -> float:
     """The target's value on one request, by a plain run."""
     return float(_read_targets(loaded, [request], target)[0])
+
+
+def rank_agreement(values: Sequence[Array]) -> Array:
+    """Spearman's rank correlation between methods over the same tokens, (M, M).
+
+    Args:
+        values: M arrays of (T,), T at least 3.
+    """
+    ranks = np.argsort(np.argsort(np.stack(values), axis=-1, kind="stable"), axis=-1, kind="stable")
+    return np.corrcoef(ranks.astype(np.float64))
 
 
 # --- one differentiable run ----------------------------------------------------

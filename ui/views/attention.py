@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from bert_core.figures.attention import heads_payload
+from bert_core.measures.attention import SEGMENT_FILTERS, SPECIALS, MapOptions
 from bert_core.trace import TraceRequest
 from ui import components, state
 from ui.state import Here
 
 VIEWS = ("All heads", "Step by step", "Roles", "Act", "Attribution", "bertviz", "Export")
 #: What the component may put in the address: words and numbers joined by dots.
-LOOK = re.compile(
-    r"(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t\d{1,2}|n\d{1,2}|h\d{1,3}(?:-\d{1,3})*)"
-    r"(?:\.(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t\d{1,2}|n\d{1,2}|h\d{1,3}(?:-\d{1,3})*))*"
-)
+_PART = r"(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t\d{1,2}|n\d{1,2}|h\d{1,3}(?:-\d{1,3})*)"
+LOOK = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
 def request(here: Here, **changes: Any) -> TraceRequest:
@@ -50,16 +49,10 @@ def place_of(count: int):
 
 def all_heads(here: Here) -> None:
     """Draw the grid and the open head."""
-    layer, head = opened(here)
-    trace = state.trace(request(here))
-    header, arrays = heads_payload(trace, layer)
+    layer, _ = opened(here)
+    state.param("look", parse_look, "")  # the component reads it; a bad one is dropped and said here
+    header, arrays = heads_payload(state.trace(request(here)), layer)
     components.mount("attention", "attention", components.pack(header, arrays), on_event=receive_view(here))
-    _check_link(head)
-
-
-def _check_link(head: int) -> None:
-    """Say it if the address brought a look that can't be used; head is read for the same reason."""
-    state.param("look", parse_look, "")
 
 
 def parse_look(raw: str) -> str:
@@ -67,6 +60,16 @@ def parse_look(raw: str) -> str:
     if len(raw) > 200 or (raw and not LOOK.fullmatch(raw)):
         raise ValueError("no look")
     return raw
+
+
+def options_of(look: str) -> MapOptions:
+    """The part of a look that changes numbers."""
+    parts = look.split(".")
+    number = {part[0]: int(part[1:]) for part in parts if re.fullmatch(r"[tn]\d+", part)}
+    return MapOptions(
+        words="words" in parts, threshold=number.get("t", 0) / 100, top=number.get("n", 0),
+        specials=next((p for p in parts if p in SPECIALS), "show"),
+        segments=next((p for p in parts if p in SEGMENT_FILTERS), "all"))
 
 
 def receive_view(here: Here):

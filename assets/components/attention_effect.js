@@ -1,0 +1,36 @@
+// Answers before and after a change: one block a question, two bars a class.
+
+export default function (component) {
+  const { parentElement, data } = component;
+  const { blocks, changed } = unpack(data);
+  const root = child(parentElement, "section", "effect-root", { "aria-label": "Answers, unchanged and changed" });
+  const draw = () => { theme(parentElement); drawBlocks(root, blocks, changed); };
+  draw();
+  onThemeChange(parentElement, draw);
+}
+
+function drawBlocks(root, blocks, changed) {
+  root.replaceChildren(...blocks.map((block) => {
+    const box = make("div", "effect-block"), table = make("table");
+    const moved = changed ? `moved by ${formatNumber(block.divergence)} nats (KL)` : "nothing changed yet";
+    const title = make("caption", "", block.title);
+    title.append(make("span", "effect-quiet", block.by ? ` ${block.by}` : ""), make("span", "effect-moved", moved));
+    table.append(title);
+    const head = table.createTHead().insertRow();
+    for (const name of ["", "unchanged", "with your change"]) head.append(make("th", "", name, { scope: "col" }));
+    const body = table.createTBody();
+    block.names.forEach((name, i) => {
+      const line = body.insertRow();
+      line.append(make("th", "", name, { scope: "row" }), bar(block.before[i], "before"), bar(block.after[i], "after"));
+    });
+    box.append(table);
+    return box;
+  }));
+}
+
+function bar(p, when) {
+  const cell = make("td", `effect-${when}`, "", { "data-value": p }), line = make("span", "effect-bar");
+  line.style.setProperty("--p", `${100 * p}%`);
+  cell.append(line, make("span", "effect-number", percent(p)));
+  return cell;
+}

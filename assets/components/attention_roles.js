@@ -1,0 +1,40 @@
+// Relations tested on the shipped sentences: this model's best head beside bert-base's published one.
+
+export default function (component) {
+  const { parentElement, data } = component;
+  const fresh = unpack(data);
+  const root = child(parentElement, "section", "roles-root", { "aria-label": "Heads tested on shipped sentences" });
+  const draw = () => { theme(parentElement); drawRoles(component, root, fresh); };
+  draw();
+  onThemeChange(parentElement, draw);
+}
+
+function whole(p) { return `${(100 * p).toFixed(0)} %`; }
+
+function drawRoles(component, root, data) {
+  const table = make("table"), head = table.createTHead().insertRow();
+  table.append(make("caption", "", `${data.model} on ${data.sentences} shipped sentences: each head was chosen on one half and scored on the other. ` +
+    `Published: ${data.source}. ${data.note}`));
+  for (const name of ["Relation", "Head here", "Direction", "Right", "Best fixed distance", "Cases", "Verdict", "bert-base, published"]) {
+    head.append(make("th", "", name, { scope: "col" }));
+  }
+  const body = table.createTBody();
+  for (const row of data.rows) {
+    const line = body.insertRow(), open = make("button", "", `${row.layer + 1}-${row.head + 1}`, { type: "button", title: "Open this head below" });
+    open.onclick = () => send(component, { layer: row.layer, head: row.head });
+    line.append(make("th", "", row.name, { scope: "row" }));
+    line.insertCell().append(open);
+    line.append(make("td", "roles-text", row.direction), meter(row), make("td", "", `${whole(row.baseline)} (${row.offset > 0 ? "+" : ""}${row.offset})`),
+      make("td", "", String(row.n)), make("td", row.holds ? "roles-yes" : "roles-no", row.holds ? "stands out" : "no better"),
+      make("td", "", `${row.published.head}: ${row.published.accuracy} % (${row.published.baseline} %)`));
+  }
+  root.replaceChildren(table);
+}
+
+function meter(row) {
+  const cell = make("td", "roles-meter", "", { "data-value": row.accuracy }), bar = make("span", "roles-bar");
+  bar.style.setProperty("--p", `${100 * row.accuracy}%`);
+  bar.style.setProperty("--b", `${100 * row.baseline}%`);
+  cell.append(bar, make("span", "", whole(row.accuracy)));
+  return cell;
+}

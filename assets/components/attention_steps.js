@@ -1,0 +1,186 @@
+// One query token through one head: q.k, scale, mask, softmax, weighted values,
+// output projection. Every column is the Trace's own; only q.k is summed here.
+
+const STEPS = [
+  ["q · k", "Multiply the query and each key, number by number, and add up."],
+  ["÷ √Dh", "Divide by the root of the head's size, so that the softmax does not saturate."],
+  ["mask", "Keys that this token may not see are taken out."],
+  ["softmax", "e to the score, divided by the row's sum: weights that add up to 1."],
+  ["Σ weight · v", "Mix the values of all tokens by these weights."],
+  ["project", "The output projection turns the head's mix into a change of the token; all heads are added to it."],
+];
+
+export default function (component) {
+  const { parentElement, data } = component;
+  const root = child(parentElement, "section", "steps-root", { "aria-label": "One head, step by step" });
+  const view = root.view ?? (root.view = { root, key: null });
+  Object.assign(view, { component, data: unpack(data), step: 0 });
+  view.step = view.data.step;
+  if (view.key === null || view.key >= view.data.tokens.length) view.key = strongest(view.data.arrays.weights.data);
+  view.draw = () => drawSteps(view);
+  view.draw();
+  onThemeChange(parentElement, view.draw);
+}
+
+function strongest(values) { return values.reduce((best, p, i) => (p > values[best] ? i : best), 0); }
+
+function tell(view, change) {
+  const { layer, head, query } = view.data;
+  send(view.component, { layer, head, token: query, step: view.step, ...change });
+}
+
+function drawSteps(view) {
+  const { root, data } = view;
+  view.paint = theme(root.getRootNode() instanceof ShadowRoot ? root.getRootNode() : root.parentElement);
+  root.classList.toggle("steps-wide", root.clientWidth > 860);
+  const chips = child(root, "div", "steps-chips");
+  chipRow(chips, data.tokens.map((t, i) => ({ t, k: data.chips[i], v: view.step >= 3 ? data.arrays.weights.data[i] : undefined })), {
+    select: "one", selected: new Set([data.query]), label: "Query token: the one that looks",
+    onSelect: (chosen, n) => tell(view, { token: n }),
+  });
+  drawPickers(view, child(root, "div", "steps-pickers"));
+  drawStepper(view, child(root, "div", "steps-stepper", { role: "group", "aria-label": "Steps" }));
+  child(root, "p", "steps-says", { "aria-live": "polite" }).textContent = sentence(view);
+  drawTable(view, child(root, "div", "steps-table", { tabindex: "0", role: "region", "aria-label": "Every key, step by step" }));
+  drawOperands(view, child(root, "div", "steps-operands"));
+}
+
+function drawPickers(view, parent) {
+  const { data } = view;
+  for (const [name, label, count, value] of [["layer", "Layer", data.layers, data.layer], ["head", "Head", data.heads, data.head]]) {
+    const box = child(parent, "label", `steps-${name}`);
+    if (!box.firstChild) box.append(make("span"), make("input", "", "", { type: "range", min: 1, max: count, step: 1 }));
+    box.firstChild.textContent = `${label} ${value + 1} of ${count}`;
+    box.lastChild.max = count;
+    box.lastChild.value = value + 1;
+    box.lastChild.onchange = (event) => tell(view, { [name]: Number(event.target.value) - 1 });
+  }
+}
+
+function drawStepper(view, parent) {
+  if (!parent.firstChild) STEPS.forEach(([title], i) => parent.append(make("button", "", `${i + 1}  ${title}`, { type: "button" })));
+  [...parent.children].forEach((button, i) => {
+    button.setAttribute("aria-pressed", String(i === view.step));
+    button.onclick = () => { view.step = i; view.draw(); tell(view, {}); };
+  });
+}
+
+// The step in words, with this query's and key's numbers.
+function sentence(view) {
+  const { data, key, step } = view, a = data.arrays, f = formatNumber;
+  const to = `“${data.tokens[key]}”`, size = a.query.data.length;
+  const numbers = [
+    `q · k = ${f(a.dots.data[key])} for ${to}`,
+    `${f(a.dots.data[key])} ÷ √${size} = ${f(a.scores.data[key])} for ${to}`,
+    a.blocked.data[key] ? `${to} may not be seen: its score is taken out` : `${to} may be seen: its score stays`,
+    `${to} gets ${f(a.weights.data[key])} of the attention`,
+    `${to} gives ${f(a.weights.data[key])} times its value`,
+    `this head's part has length ${f(a.norms.data[data.head])}`,
+  ];
+  return `${STEPS[step][1]} From “${data.tokens[data.query]}”: ${numbers[step]}.`;
+}
+
+const COLUMNS = [["q · k", "dots"], ["÷ √Dh", "scores"], ["mask", "blocked"], ["softmax", "weights"]];
+
+function drawTable(view, parent) {
+  const { data, step } = view, table = make("table");
+  const head = table.createTHead().insertRow(), shown = COLUMNS.slice(0, Math.min(step, 3) + 1);
+  head.append(make("th", "", "key", { scope: "col" }));
+  shown.forEach(([title], i) => head.append(make("th", i === step ? "now" : "", title, { scope: "col" })));
+  const limit = Math.max(...data.arrays.scores.data.map(Math.abs));
+  data.tokens.forEach((token, i) => {
+    const line = table.insertRow();
+    line.className = i === view.key ? "on" : "";
+    const pick = make("button", "", token, { type: "button", "aria-pressed": String(i === view.key) });
+    pick.onclick = () => { view.key = i; view.draw(); };
+    const name = make("th", "", "", { scope: "row" });
+    name.append(pick);
+    line.append(name);
+    for (const [, field] of shown) line.append(stepCell(view, field, i, limit));
+  });
+  const top = parent.scrollTop;
+  parent.replaceChildren(table);
+  parent.scrollTop = top;
+}
+
+function stepCell(view, field, i, limit) {
+  const { data, paint } = view, value = data.arrays[field].data[i], cell = make("td", "", "", { "data-field": field });
+  if (field === "blocked") {
+    cell.textContent = value ? "✕ blocked" : formatNumber(data.arrays.scores.data[i]);
+    return cell;
+  }
+  cell.textContent = formatNumber(value);
+  const scale = field === "dots" ? limit * Math.sqrt(data.arrays.query.data.length) : limit;
+  const colour = field === "weights" ? probabilityColour(value, paint) : signedColour(value, scale, paint);
+  cell.style.background = rgb(colour);
+  cell.style.color = inkOn(colour);
+  return cell;
+}
+
+// --- operands ----------------------------------------------------------------
+
+// [title, numbers, note] of the strips that belong to a step.
+function strips(view) {
+  const { data, key, step } = view, a = data.arrays, size = a.query.data.length;
+  const k = a.keys.data.subarray(key * size, (key + 1) * size), v = a.values.data.subarray(key * size, (key + 1) * size);
+  const token = `“${data.tokens[key]}”`, query = `“${data.tokens[data.query]}”`;
+  if (step < 4) return [
+    [`query of ${query}`, a.query.data, `${size} numbers`], [`key of ${token}`, k, `${size} numbers`],
+    ["query × key", a.query.data.map((q, i) => q * k[i]), `sum ${formatNumber(a.dots.data[key])}`],
+  ];
+  if (step === 4) return [
+    [`value of ${token}`, v, `times ${formatNumber(a.weights.data[key])}`],
+    [`weight × value of ${token}`, v.map((x) => x * a.weights.data[key]), "one of the addends"],
+    ["sum over all tokens: the head's context", a.context.data, `${size} numbers`],
+  ];
+  return [
+    [`head ${data.head + 1}'s context`, a.context.data, `${size} numbers`],
+    ["through its part of the output projection", a.contribution.data, `${a.contribution.data.length} numbers`],
+    ["all heads and the bias", a.projected.data, ""], [`${query} as it came in (residual)`, a.residual.data, "added"],
+    ["after LayerNorm: attention_output", a.output.data, "goes to the feed-forward part"],
+  ];
+}
+
+function drawOperands(view, parent) {
+  const list = strips(view);
+  while (parent.children.length > list.length + 1) parent.lastChild.remove();
+  list.forEach(([title, numbers, note], i) => {
+    const box = child(parent, "figure", `strip${i}`);
+    box.classList.add("steps-strip");
+    child(box, "figcaption", "steps-title").textContent = note ? `${title} · ${note}` : title;
+    drawStrip(view, box, title, numbers);
+  });
+  const bars = child(parent, "figure", "steps-norms");
+  bars.hidden = view.step !== 5;
+  if (view.step === 5) drawNorms(view, bars);
+}
+
+function drawStrip(view, box, title, numbers) {
+  const width = Math.min(box.parentElement.clientWidth || 340, 900), limit = Math.max(...numbers.map(Math.abs));
+  const label = `${title}: ${numbers.length} numbers from ${formatNumber(Math.min(...numbers))} to ${formatNumber(Math.max(...numbers))}. ` +
+    "Left and Right read them one by one.";
+  const { element, context } = canvas(box, "steps-canvas", width, 30, label);
+  drawMap(context, 0, 0, width, 30, 1, numbers.length, (_, c) => signedColour(numbers[c], limit, view.paint));
+  const says = child(box, "output", "steps-value");
+  says.textContent = "";
+  let at = -1;
+  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `[${at}] ${formatNumber(numbers[at])}`; };
+  element.onpointermove = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
+  element.onkeydown = (event) => {
+    const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (move) { event.preventDefault(); say(at + move); }
+  };
+  numbersTable(box, title, ["dimension", "value"], () => Array.from(numbers, (value, i) => [i, value]));
+}
+
+// How long every head's contribution to this token is.
+function drawNorms(view, parent) {
+  const norms = view.data.arrays.norms.data, top = Math.max(...norms), list = make("ol");
+  norms.forEach((norm, i) => {
+    const line = make("li", i === view.data.head ? "on" : ""), bar = make("span", "steps-bar");
+    bar.style.setProperty("--p", `${(100 * norm) / top}%`);
+    line.append(make("span", "", `head ${i + 1}`), bar, make("span", "", formatNumber(norm)));
+    list.append(line);
+  });
+  parent.replaceChildren(make("figcaption", "steps-title", "Length of every head's part in this token's change"), list);
+}

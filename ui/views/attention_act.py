@@ -1,0 +1,162 @@
+"""The Attention page's act view: heads off, pairs cut, a window, and what the answers do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from bert_core.figures.attention import heads_payload
+from bert_core.measures.ablation import Moved, class_moves, masked_moves
+from bert_core.trace import Trace, TraceRequest
+from ui import chips, components, controls, notices, state
+from ui.state import Here
+from ui.views import attention
+
+#: Words of the window's list; none is no limit.
+WINDOWS = ("none", "0", "1", "2", "3", "5", "8", "13", "21")
+#: Pairs and heads that a link may name.
+MOST = 4096
+#: What is asked for the answers, beside the attention.
+ANSWERS = ("attention_probs", "mlm_positions", "mlm_logits", "nsp_logits", "pooled_output", "logits")
+CLASSIFIER = "twin-bert-sst2"
+
+
+def draw(here: Here) -> None:
+    """Controls, the answers before and after, then the grid and the head under the change."""
+    layers, heads = attention.sizes(here)
+    length = len(here.encoding)
+    off, cut = heads_off(layers, heads), pairs_cut(length)
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    with left:
+        window = controls.choice("Window: a token sees others at most this far away", WINDOWS, "window", as_list=True)
+    right.button("Undo all changes", on_click=undo, width="stretch", disabled=not (off or cut or window != "none"))
+    base = _masked(here)
+    change = {"heads_off": off, "cut": cut, "window": None if window == "none" else int(window)}
+    plain, changed, others = _run(here, base, change)
+    blocks = [*answers(here, plain, changed), *others]
+    if blocks:
+        components.mount("attention_effect", "attention_effect", components.pack(
+            {"blocks": blocks, "changed": bool(off or cut or window != "none")}))
+    else:
+        notices.note(f"{here.model} has no head that answers anything; its attention still changes below.")
+    layer, head = attention.opened(here)
+    header, arrays = heads_payload(changed, layer, head, mode="act")
+    components.mount("attention", "attention_act", components.pack(header, arrays),
+                     on_event=_receive(here, layers, heads))
+
+
+def _masked(here: Here) -> dict[str, tuple[int, ...]]:
+    """Which token is to be guessed: the sentence's own [MASK], or one chosen here."""
+    encoding = here.encoding
+    if encoding.mask_positions or "mlm" not in state.loaded(here.model).model.heads or not encoding.content:
+        return {}
+    middle = encoding.content[len(encoding.content) // 2]
+    chosen = chips.tokens(encoding, key="mask", select="many", selected=(middle,), label="Tokens to guess")
+    return {"masked": chosen}
+
+
+def _run(here: Here, base: Mapping[str, Any], change: Mapping[str, Any]) -> tuple[Trace, Trace, list[dict[str, Any]]]:
+    """The unchanged run, the changed one, and the classifier's answer to both, as one batch."""
+    requests = [here.request(parts=ANSWERS, **base), here.request(parts=ANSWERS, **base, **change)]
+    judge = _classifier(here)
+    if judge:
+        asked = TraceRequest(here.text, here.pair, model=judge, parts=("logits",))
+        requests += [asked, replace(asked, **change)]
+    plain, changed, *judged = state.traces(requests)
+    if not judged:
+        return plain, changed, []
+    labels = state.loaded(judge).config.id2label
+    return plain, changed, [block(class_moves(judged[0].logits, judged[1].logits, labels, "Sentiment"), f"by {judge}")]
+
+
+def _classifier(here: Here) -> str | None:
+    """A shipped classifier of the same size, asked beside a model that isn't one itself."""
+    shipped = {info.name for info in state.models() if info.shipped}
+    if "classification" in state.loaded(here.model).model.heads or CLASSIFIER not in shipped:
+        return None
+    config, mine = state.loaded(CLASSIFIER).config, state.loaded(here.model).config
+    same = (config.num_hidden_layers, config.num_attention_heads) == (mine.num_hidden_layers, mine.num_attention_heads)
+    return CLASSIFIER if same else None
+
+
+def answers(here: Here, plain: Trace, changed: Trace) -> list[dict[str, Any]]:
+    """Every answer that this model has a head for."""
+    loaded, found = state.loaded(here.model), []
+    if plain.has("mlm_logits"):
+        found += [block(moved) for moved in masked_moves(plain, changed, loaded.tokenizer)]
+    if plain.has("logits") and "classification" in loaded.model.heads:
+        labels = loaded.config.id2label or [f"class {i}" for i in range(len(plain.logits))]
+        found.append(block(class_moves(plain.logits, changed.logits, labels, "Class")))
+    if plain.has("nsp_logits") and here.pair:
+        question = "Does the second sentence follow?"
+        found.append(block(class_moves(plain.nsp_logits, changed.nsp_logits, ("next", "not next"), question)))
+    return found
+
+
+def block(moved: Moved, by: str = "") -> dict[str, Any]:
+    """One question for the component, as JSON."""
+    return moved._asdict() | {"by": by}
+
+
+# --- what is switched off, in the address --------------------------------------
+
+
+def heads_off(layers: int, heads: int) -> tuple[tuple[int, int], ...]:
+    """0-based (layer, head) that the address names as '3-9,4-1', counted from 1 there."""
+    return state.param("off", _pairs(1, layers, heads), ())
+
+
+def pairs_cut(length: int) -> tuple[tuple[int, int], ...]:
+    """(query, key) positions that the address names as '4-1'; those beyond a shorter text are left out."""
+    pairs = state.param("cut", _pairs(0, 10**6, 10**6), ())
+    return tuple((q, k) for q, k in pairs if q < length and k < length)
+
+
+def _pairs(first: int, rows: int, columns: int) -> Callable[[str], tuple[tuple[int, int], ...]]:
+    def parse(raw: str) -> tuple[tuple[int, int], ...]:
+        found = set()
+        for part in raw[:12 * MOST].split(","):
+            row, _, column = part.partition("-")
+            pair = int(row) - first, int(column) - first
+            if not (0 <= pair[0] < rows and 0 <= pair[1] < columns):
+                raise ValueError(f"{part} isn't there")
+            found.add(pair)
+        if len(found) > MOST:
+            raise ValueError("too many")
+        return tuple(sorted(found))
+
+    return parse
+
+
+def _write(pairs: Sequence[tuple[int, int]], first: int) -> str | None:
+    return ",".join(f"{a + first}-{b + first}" for a, b in pairs) or None
+
+
+def undo() -> None:
+    """Everything back on."""
+    state.set_param("off", None)
+    state.set_param("cut", None)
+    st.session_state["window"] = "none"
+
+
+def _receive(here: Here, layers: int, heads: int) -> Callable[[Mapping[str, Any]], None]:
+    """on_event: heads off, pairs cut, or where the visitor is."""
+    look, length = attention.receive_view(here), len(here.encoding)
+
+    def receive(message: Mapping[str, Any]) -> None:
+        kind = components.word(message, "kind", ("view", "off", "cut"))
+        if kind == "view":
+            look(message)
+        elif kind == "off":
+            cells = components.numbers(message, "heads", layers * heads)
+            state.set_param("off", _write([divmod(cell, heads) for cell in cells], 1))
+        else:
+            cells = components.numbers(message, "pairs", length * length)
+            if len(cells) > MOST:
+                raise components.BadMessage(f"more than {MOST} pairs")
+            state.set_param("cut", _write([divmod(cell, length) for cell in cells], 0))
+
+    return receive

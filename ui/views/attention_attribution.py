@@ -1,0 +1,162 @@
+"""The Attention page's attribution view: attention, rollout, gradients and leaving out, side by side."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import streamlit as st
+
+from bert_core.load import Loaded
+from bert_core.measures.attribution import (
+    Attribution,
+    Target,
+    gradient_x_input,
+    integrated_gradients,
+    leave_one_out,
+    rank_agreement,
+)
+from bert_core.measures.rollout import rollout
+from bert_core.trace import TraceRequest
+from ui import chips, components, controls, notices, state
+from ui.state import Here
+
+#: Longest inputs, in tokens, for which a method answers soon enough on two cores.
+LONGEST_PATH, LONGEST_LEFT_OUT = 192, 96
+STEPS = 32
+CLASSIFIER = "twin-bert-sst2"
+WHY = (
+    "They answer different questions. Attention says how much of a token's value is mixed in; rollout follows that "
+    "through the layers but leaves values and feed-forward parts out; gradients say how the answer would change for a "
+    "small change, and along a path; leaving out says what happens when a word is really gone. None of them proves a "
+    "cause: take several, and try the change."
+)
+
+
+class Question(NamedTuple):
+    """What is explained: a run, one of its numbers, and where a token reads it off."""
+
+    request: TraceRequest
+    target: Target
+    position: int
+    words: str
+
+
+def draw(here: Here) -> None:
+    """Choose what is explained, then five strips and how far they agree."""
+    question = _question(here)
+    if question is None:
+        notices.note(f"{here.model} has no head whose answer could be explained.")
+        return
+    length = len(here.encoding)
+    if length > LONGEST_LEFT_OUT:
+        notices.note(f"At {length} tokens leaving out takes {length} runs: it is shown up to {LONGEST_LEFT_OUT} tokens"
+                     + (f", integrated gradients up to {LONGEST_PATH}." if length > LONGEST_PATH else "."))
+    st.html(f'<p class="bw-lead">{question.words}</p>')
+    methods, values = _methods(question)
+    kinds = [kind for _, kind in chips.describe(here.encoding)]
+    content = [i for i in here.encoding.content if i != question.position]
+    header = {"tokens": list(here.encoding.tokens), "kinds": kinds, "methods": methods, "why": WHY,
+              "agreement": rank_agreement([v[content] for v in values]).round(3).tolist() if len(content) > 2 else []}
+    components.mount("attention_strips", "attention_strips",
+                     components.pack(header, {"values": np.stack(values).astype(np.float32)}))
+
+
+def _question(here: Here) -> Question | None:
+    """The answer that is explained: a gap's first guess, a class, or next-sentence; None where there is no head."""
+    options = _options(here)
+    if not options:
+        return None
+    chosen = controls.choice("What is explained", list(options), "explain")
+    return options[chosen](here)
+
+
+def _options(here: Here) -> dict[str, Callable[[Here], Question]]:
+    """What can be explained with the heads at hand."""
+    heads = state.loaded(here.model).model.heads
+    shipped = {info.name for info in state.models() if info.shipped}
+    options = {}
+    if "mlm" in heads and here.encoding.content:
+        options["A guessed word"] = _guess
+    if "classification" in heads or CLASSIFIER in shipped:
+        options["The sentiment" if "classification" not in heads else "The class"] = _class
+    if "nsp" in heads and here.pair:
+        options["Does B follow A?"] = _follows
+    return options
+
+
+def _guess(here: Here) -> Question:
+    """The first guess at one [MASK]: the sentence's first, or a token chosen here."""
+    encoding = here.encoding
+    request, place = here.request(), next(iter(encoding.mask_positions), None)
+    if place is None:
+        middle = encoding.content[len(encoding.content) // 2]
+        place = next(iter(chips.tokens(encoding, "mask", "one", (middle,), label="Token to guess")), middle)
+        request = here.request(masked=(place,))
+    best = int(state.trace(_only(request, "mlm_positions", "mlm_logits")).mlm_logits[0].argmax())
+    word = state.loaded(here.model).tokenizer.token_of(best)
+    return Question(request, Target("mlm", best, place), place, _words(word, f"at position {place}", here.model))
+
+
+def _class(here: Here) -> Question:
+    """The winning class of this model, or of the shipped classifier."""
+    own = "classification" in state.loaded(here.model).model.heads
+    model = here.model if own else CLASSIFIER
+    request = TraceRequest(here.text, here.pair, model=model)
+    logits = state.trace(_only(request, "logits")).logits
+    best, labels = int(logits.argmax()), state.loaded(model).config.id2label
+    label = labels[best] if labels else f"class {best}"
+    return Question(request, Target("classification", best), 0, _words(label, "as read at [CLS]", model))
+
+
+def _follows(here: Here) -> Question:
+    words = _words("the second sentence following the first", "as read at [CLS]", here.model)
+    return Question(here.request(), Target("nsp", 0), 0, words)
+
+
+def _words(answer: str, where: str, model: str) -> str:
+    """The question in one line of HTML."""
+    return f"What speaks for <b>{html.escape(answer)}</b> {where}, by {html.escape(model)}? Signed numbers: logits."
+
+
+def _only(request: TraceRequest, *parts: str) -> TraceRequest:
+    return replace(request, parts=parts)
+
+
+def _methods(question: Question) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
+    """Titles and (T,) values of every method that the length allows."""
+    request, target, place = question.request, question.target, question.position
+    probs = state.trace(_only(request, "attention_probs")).attention_probs  # (L, H, Tq, Tk)
+    loaded, length = state.loaded(request.model), probs.shape[-1]
+    found = [
+        (_method("attention", "Attention", f"last layer, heads averaged, from position {place}"),
+         probs[-1, :, place].mean(axis=0)),
+        (_method("rollout", "Rollout", f"followed through all layers, to position {place}"), rollout(probs)[-1, place]),
+    ]
+    if length <= LONGEST_PATH:
+        simple, path = gradient_x_input(loaded, request, target), _path(request, target, loaded)
+        total, gap = path.output - path.baseline, f"{100 * path.gap:.2g} %"
+        note = f"on the way from all-[MASK]: adds up to {total:+.2f}, off by {gap}"
+        found += [(_method("gradient", "Gradient × input", "slope times word vector", True), simple.values),
+                  (_method("path", "Integrated gradients", note, True), path.values)]
+    if length <= LONGEST_LEFT_OUT:
+        left = _left_out(request, target, loaded)
+        found.append((_method("left_out", "Leave one out", "what is lost when the token is [MASK]", True), left.values))
+    return [method for method, _ in found], [values for _, values in found]
+
+
+def _method(key: str, title: str, note: str, signed: bool = False) -> dict[str, Any]:
+    return {"key": key, "title": title, "note": note, "signed": signed}
+
+
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs={TraceRequest: repr, Target: repr})
+def _path(request: TraceRequest, target: Target, _loaded: Loaded) -> Attribution:
+    return integrated_gradients(_loaded, request, target, STEPS)
+
+
+@st.cache_data(max_entries=64, show_spinner=False, hash_funcs={TraceRequest: repr, Target: repr})
+def _left_out(request: TraceRequest, target: Target, _loaded: Loaded) -> Attribution:
+    return leave_one_out(_loaded, request, target)

@@ -1,0 +1,79 @@
+"""The Attention page's roles view: what heads do on the shipped sentences, beside what was published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from bert_core.facts import read_facts
+from bert_core.figures.attention import heads_payload
+from bert_core.measures.heads import MARGIN, HeadRoles, Role, measure_roles, place_holds, roles_of
+from bert_core.trace import Trace
+from ui import components, state
+from ui.state import Here
+from ui.views import attention
+
+NAMES = {"det": "determiner", "amod": "adjective", "poss": "possessive", "nsubj": "subject", "dobj": "direct object",
+         "pobj": "object of a preposition", "aux": "auxiliary", "prt": "particle"}
+
+
+def draw(here: Here) -> None:
+    """The table of relations, then the grid whose cards say each head's role."""
+    roles = _roles(here.model)
+    layer, head = attention.opened(here)
+    trace = state.trace(attention.request(here))
+    components.mount("attention_roles", "attention_roles", components.pack(table(roles, here.model)),
+                     on_event=lambda message: _open(here, message))
+    header, arrays = heads_payload(trace, layer, head, roles=lines(roles, trace))
+    components.mount("attention", "attention_roles_grid", components.pack(header, arrays),
+                     on_event=attention.receive_view(here))
+
+
+@st.cache_resource(max_entries=8, show_spinner="Testing every head on the shipped sentences …")
+def _roles(model: str) -> HeadRoles:
+    return measure_roles(state.engine(), model)
+
+
+def table(roles: HeadRoles, model: str) -> dict[str, Any]:
+    """Each relation: this model's best head, its baseline and cases, and bert-base's published head."""
+    facts = read_facts("heads")
+    published = {row["relation"].rpartition("(")[2].rstrip(")"): row for row in facts["head"]}
+    rows = [{
+        "name": f"{NAMES[t.name]} ({t.name})", "layer": t.layer, "head": t.head, "direction": t.direction, "n": t.n,
+        "accuracy": t.accuracy, "baseline": t.baseline, "offset": t.offset, "holds": t.accuracy >= t.baseline + MARGIN,
+        "published": {k: published[t.name][k] for k in ("head", "accuracy", "baseline")},
+    } for t in roles.tests]
+    return {"rows": rows, "model": model, "sentences": roles.sentences} | {k: facts[k] for k in ("source", "note")}
+
+
+def lines(roles: HeadRoles, trace: Trace) -> list[str]:
+    """One line a head for its card, layer by layer."""
+    layers, heads = roles.places.shape[1:]
+    return [line(roles_of(roles, layer, head), trace, layer, head) for layer in range(layers) for head in range(heads)]
+
+
+def line(found: tuple[Role, ...], trace: Trace, layer: int, head: int) -> str:
+    """A head's roles with their evidence, and whether a place holds on this text too."""
+    if not found:
+        return "No clear role on the shipped sentences."
+    parts = []
+    for role in found:
+        holds = place_holds(trace, role, layer, head)
+        if role.baseline is None:
+            here = "holds for this text" if holds else "does not hold for this text"
+            parts.append(f"Mostly at: {role.name} ({role.score:.0%} of tokens in {role.n} sentences; {here})")
+        else:
+            name, _, way = role.name.partition(", ")
+            parts.append(f"{NAMES[name]}, {way}: {role.score:.0%} of {role.n}, best fixed distance {role.baseline:.0%}")
+    return ". ".join(parts) + "."
+
+
+def _open(here: Here, message: dict[str, Any]) -> None:
+    """A row of the table was chosen: open its head."""
+    layers, heads = attention.sizes(here)
+    layer, head = components.number(message, "layer", layers), components.number(message, "head", heads)
+    state.set_param("layer", str(layer + 1))
+    state.set_param("head", str(head + 1))
+
+

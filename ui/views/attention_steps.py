@@ -1,0 +1,62 @@
+"""The Attention page's step view: one query token through one head, with its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bert_core.measures.head_steps import PARTS, HeadSteps, head_steps
+from ui import chips, components, state
+from ui.state import Here
+from ui.views import attention
+
+#: q.k, scale, mask, softmax, weighted values, projection.
+STEPS = 6
+
+
+def draw(here: Here) -> None:
+    """One head for one query token."""
+    layer, head = attention.opened(here)
+    trace = state.trace(here.request(parts=PARTS))
+    query = state.param("token", _position(len(trace)), min(1, len(trace) - 1))
+    step = state.param("step", attention.place_of(STEPS), 0)
+    steps = head_steps(trace, state.loaded(here.model), layer, head, query)
+    layers, heads = attention.sizes(here)
+    header = {
+        "tokens": list(trace.encoding.tokens), "chips": [kind for _, kind in chips.describe(trace.encoding)],
+        "layer": layer, "head": head, "query": query, "step": step, "layers": layers, "heads": heads,
+    }
+    components.mount("attention_steps", "attention_steps", components.pack(header, _arrays(steps)),
+                     on_event=_receive(layers, heads, len(trace)))
+
+
+def _arrays(steps: HeadSteps) -> dict[str, np.ndarray]:
+    named = steps._asdict() | {"norms": steps.contribution_norms}
+    del named["contribution_norms"]
+    return {name: array.astype(np.uint8 if name == "blocked" else np.float32) for name, array in named.items()}
+
+
+def _position(count: int) -> Callable[[str], int]:
+    def parse(raw: str) -> int:
+        value = int(raw[:6])
+        if not 0 <= value < count:
+            raise ValueError(f"{value} is outside 0 to {count - 1}")
+        return value
+
+    return parse
+
+
+def _receive(layers: int, heads: int, tokens: int) -> Callable[[Mapping[str, Any]], None]:
+    """on_event: where the visitor went, checked, into the address."""
+
+    def receive(message: Mapping[str, Any]) -> None:
+        layer, head = components.number(message, "layer", layers), components.number(message, "head", heads)
+        token, step = components.number(message, "token", tokens), components.number(message, "step", STEPS)
+        state.set_param("layer", str(layer + 1))
+        state.set_param("head", str(head + 1))
+        state.set_param("token", str(token))
+        state.set_param("step", str(step + 1) if step else None)
+
+    return receive
