@@ -157,12 +157,17 @@ def layer_norm(model: Model, x: Tensor, name: str) -> Tensor:
 
 
 def positions(model: Model, inputs: Inputs) -> Tensor:
-    """Rows of the position table, (B, T): 0, 1, 2 ... unless given otherwise."""
+    """Rows of the position table, (B, T): 0, 1, 2 ... unless given otherwise.
+
+    RoBERTa starts after the padding's row and gives that row to every padding token.
+    """
     offset = model.config.position_offset
     if inputs.position_ids is not None:
         return inputs.position_ids + offset
-    rows = torch.arange(inputs.input_ids.shape[1], device=inputs.input_ids.device)
-    return (rows + offset).expand_as(inputs.input_ids)
+    if offset:
+        real = inputs.input_ids != model.config.pad_token_id
+        return real.cumsum(dim=1) * real + model.config.pad_token_id
+    return torch.arange(inputs.input_ids.shape[1], device=inputs.input_ids.device).expand_as(inputs.input_ids)
 
 
 def embed(model: Model, inputs: Inputs) -> Embeddings:

@@ -61,7 +61,7 @@ def load_adapted(
         auto, head = _auto_class(theirs)
         _check_size(auto, theirs, sum(math.prod(place.shape) for place in stored.values()))
         module = _read(auto, folder, dtype, device)
-    config = translate(theirs, head)
+    config = translate(theirs, head, _unused_positions(module))
     model = _wrap(module, config, head)
     _check_attention(model)
     return model, read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
@@ -127,8 +127,20 @@ def _read(auto, folder: Path, dtype: torch.dtype, device: str) -> torch.nn.Modul
     return module.to(device).eval()
 
 
-def translate(theirs, head: str | None) -> BertConfig:
-    """A transformers config in BERT's words."""
+def _unused_positions(module: torch.nn.Module) -> int:
+    """Rows at the start of the position table that no token gets: RoBERTa's kin leave room for padding."""
+    for name, part in module.named_modules():
+        if name.endswith("position_embeddings") and getattr(part, "padding_idx", None) is not None:
+            return part.padding_idx + 1
+    return 0
+
+
+def translate(theirs, head: str | None, unused: int) -> BertConfig:
+    """A transformers config in BERT's words.
+
+    Args:
+        unused: positions of the table that are no tokens'.
+    """
     hidden = theirs.hidden_size
     labels = theirs.id2label if head in ("classification", "token_classification") else {}
     pad = theirs.pad_token_id
@@ -136,7 +148,7 @@ def translate(theirs, head: str | None) -> BertConfig:
         vocab_size=theirs.vocab_size, hidden_size=hidden, num_hidden_layers=theirs.num_hidden_layers,
         num_attention_heads=theirs.num_attention_heads, model_type=theirs.model_type,
         intermediate_size=getattr(theirs, "intermediate_size", None) or getattr(theirs, "n_inner", None) or 4 * hidden,
-        max_position_embeddings=getattr(theirs, "max_position_embeddings", None) or 512,
+        max_position_embeddings=(getattr(theirs, "max_position_embeddings", None) or 512) - unused,
         type_vocab_size=getattr(theirs, "type_vocab_size", 0) or 0,
         pad_token_id=pad if isinstance(pad, int) and pad >= 0 else 0,
         is_decoder=head == "lm" or theirs.model_type in _CAUSAL,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert_core.tasks.support import require_head, require_text, run_all
+from bert_core.tasks.support import require_head, require_text, run_all, trimmed
 from bert_core.trace import TraceRequest
 
 if TYPE_CHECKING:
@@ -205,5 +205,5 @@ def best_answers(
 def _answer(window: Window, index: int, context: str, pair: tuple[int, int], score: float) -> Answer:
     first, last = (window.positions[n] for n in pair)
     offsets = window.trace.encoding.offsets
-    start, end = window.start + offsets[first][0], window.start + offsets[last][1]
+    start, end = trimmed(context, window.start + offsets[first][0], window.start + offsets[last][1])
     return Answer(context[start:end], start, end, score, index, (first, last))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bert_core.tasks.sentences import label_names
-from bert_core.tasks.support import require_head, softmax
+from bert_core.tasks.support import require_head, softmax, trimmed
 from bert_core.trace import TraceRequest
 
 if TYPE_CHECKING:
@@ -157,6 +157,6 @@ def kind_of(label: str) -> str:
 
 
 def _entity(text: str, group: Sequence[TokenLabel]) -> Entity:
-    start, end = group[0].start, group[-1].end
+    start, end = trimmed(text, group[0].start, group[-1].end)
     score = float(np.mean([word.probability for word in group]))
     return Entity(text[start:end], kind_of(group[0].label), start, end, score)

@@ -46,6 +46,15 @@ def require_text(text: str, what: str = "text") -> None:
         raise ValueError(f"the {what} is empty")
 
 
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without the spaces at its ends, which some tokenizers count to the piece."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
 def run_all(engine: Engine, requests: Sequence[TraceRequest]) -> list[Trace]:
     """Any number of requests, a bounded number at a time."""
     return [trace for start in range(0, len(requests), AT_ONCE)

@@ -1,0 +1,41 @@
+"""Fine-tuned heads of every family equal transformers', float64 to 1e-10."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from bert_core.load import load_model
+from bert_core.trace import TraceRequest, run_batch
+from tests.adapters.families import FAMILIES, make_family
+from tests.core.reference import open_reference
+
+STEMS = {"BERT": "Bert", "RoBERTa": "Roberta", "CamemBERT": "Camembert", "XLM-RoBERTa": "XLMRoberta",
+         "DistilBERT": "DistilBert", "ELECTRA, discriminator": "Electra", "ALBERT": "Albert", "DeBERTa": "Deberta",
+         "DeBERTa v2 and v3": "DebertaV2", "FlauBERT": "Flaubert", "ModernBERT": "ModernBert"}
+HEADS = ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+LABELS = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}
+
+
+@pytest.mark.parametrize("name", STEMS)
+@pytest.mark.parametrize("head", HEADS)
+def test_the_head_equals_transformers(name, head, tmp_path):
+    family = next(family for family in FAMILIES if family.name == name)
+    simple = "Simple" if name == "FlauBERT" and head == HEADS[2] else ""
+    config = family.config if head == HEADS[2] else {**family.config, "id2label": LABELS}
+    folder = str(make_family(tmp_path, replace(family, architecture=STEMS[name] + head + simple, config=config)))
+    ours, theirs = load_model(folder, torch.float64), open_reference(folder)
+    requests = [TraceRequest("The dog barked in Paris .", "who was it?"), TraceRequest("he")]
+    for trace in (run_batch(ours, [request])[0] for request in requests):
+        given = {"input_ids": torch.tensor([trace.encoding.input_ids])}
+        if ours.config.type_vocab_size > 1:
+            given["token_type_ids"] = torch.tensor([trace.encoding.token_type_ids])
+        out = theirs(**given)
+        parts = ("start_logits", "end_logits") if head == HEADS[2] else ("logits",)
+        for part in parts:
+            np.testing.assert_allclose(trace.arrays[part], out[part][0].detach(), rtol=0, atol=1e-10, err_msg=part)
+    if head != HEADS[2]:
+        assert ours.config.id2label == tuple(LABELS.values())
