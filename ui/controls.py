@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui import state
+from ui import going, state
 
 #: Up to so many short options stand side by side; more go into a list.
 SIDE_BY_SIDE = 7
@@ -20,6 +20,7 @@ SIDE_BY_SIDE = 7
 
 def _from_link(key: str, is_good: Callable[[str], bool]) -> None:
     """Say it if the address brings a value that the widget will drop."""
+    going.remember(key)
     if key in st.session_state:
         return
     raw = st.query_params.get(key)

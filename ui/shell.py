@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from bert_core.tokenizer import Encoding
-from ui import notices, settings, state
+from ui import classroom, glossary, notices, settings, state, tour
 from ui.state import Here
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,8 +53,10 @@ def frame(page: st.Page) -> None:
     """What all pages share: style, title and question, sentence, model."""
     name = page.url_path or FIRST
     st.session_state["_page"] = name
+    classroom.begin(name)
     words = prose(name)
-    st.html(f"<style>{_style()}</style>" + words.heading)
+    st.html(f"<style>{_style()}</style>" + words.heading + tour.offer(not page.url_path))
+    classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
     _sidebar()
 
@@ -69,7 +71,7 @@ def _inputs() -> None:
 
 
 def _sidebar() -> None:
-    """The model picker; presenter and class mode add theirs here."""
+    """The model picker."""
     names = [info.name for info in state.models()]
     default = settings.default_model()
     if default not in names:
@@ -174,7 +176,7 @@ def prose(name: str) -> Prose:
     heading += f"<h1>{inline(words.get('question', title))}</h1>"
     if words.get("lead"):
         heading += f'<p class="bw-lead">{inline(words["lead"])}</p>'
-    return Prose(heading + "</header>", _below(words))
+    return Prose(glossary.mark(heading + "</header>"), glossary.mark(_below(words)))
 
 
 def _below(words: dict) -> str:

@@ -38,7 +38,7 @@ def work_figure(config: BertConfig) -> go.Figure:
     _log_axes(figure, config)
     for at, label in zip(crossover(config), ("n = I: the n² part overtakes", "n = I − 2D: all of attention overtakes")):
         if LENGTHS[0] < at < LENGTHS[-1]:
-            figure.add_vline(x=at, line={"dash": "dot", "width": 1.5}, opacity=0.6)
+            figure.add_vline(x=at, line={"dash": "dot", "width": 1.5, "color": theme.NEUTRAL})
             figure.add_annotation(x=np.log10(at), y=0.02, yref="paper", text=label, showarrow=False, textangle=-90,
                                   xanchor="right", yanchor="bottom", font={"size": 12})
     return figure

@@ -1,0 +1,23 @@
+"""The class's guesses and the model's, as bars side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from bert_core.figures import theme
+from bert_core.measures.poll import Guess
+
+
+def poll_figure(guesses: Sequence[Guess], model: str) -> go.Figure:
+    """Two bars a word: share of the class, probability of the model; both 0 to 1."""
+    words = [guess.word for guess in guesses]
+    figure = go.Figure()
+    figure.add_bar(y=words, x=[g.share for g in guesses], name="the class", orientation="h",
+                   marker={"color": theme.SEGMENT}, hovertemplate="%{y}: %{x:.0%} of the class<extra></extra>")
+    figure.add_bar(y=words, x=[g.probability for g in guesses], name=model, orientation="h",
+                   marker={"color": theme.BOTH_WAYS}, hovertemplate="%{y}: %{x:.1%}<extra>" + model + "</extra>")
+    theme.style(figure, x="share of the class, probability of the model", height=90 + 46 * len(words))
+    figure.update_xaxes(range=[0, 1], tickformat=".0%")
+    return figure.update_yaxes(autorange="reversed", type="category")

@@ -1,0 +1,26 @@
+"""What the frame does for classes: going along, presenter mode, rooms, the tour.
+
+A visitor who uses none of it gets no element and no work from it.
+"""
+
+from __future__ import annotations
+
+from ui import going, presenter, rooms, tour
+
+
+def begin(page: str) -> None:
+    """Before any widget of a run: take on what a room, a lesson or the tour asks for."""
+    tour.begin()
+    going.arrive(page)
+
+
+def draw(page: str, pages: tuple[str, ...]) -> None:
+    """Below the heading: what this visitor has in use.
+
+    Args:
+        page: name of the page on screen.
+        pages: names of all pages in their order.
+    """
+    presenter.draw(page, pages)
+    rooms.strip(page)
+    tour.draw()

@@ -1,0 +1,70 @@
+"""Going somewhere as a whole: a page with its sentence and controls, in the same session.
+
+A plain link would start a new session, and Streamlit lets what is on screen win
+over the address, so that a lesson, a room or the tour sets the values itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from bert_core.serving.rooms import Value, View
+
+_GOING = "_going"
+#: Keys of the shared inputs; controls add theirs (see `remember`).
+SHARED = ("text", "pair", "model")
+#: Parameters of the address that are the visitor's own and never travel.
+OWN = ("room", "present", "hide", "fix", "embed")
+
+
+def to(view: View) -> None:
+    """Go there at the next run; for use in a callback or before `st.rerun`."""
+    st.session_state[_GOING] = view
+
+
+def arrive(page: str) -> None:
+    """At the start of a run, before any widget: take on the values of where one goes.
+
+    Args:
+        page: name of the page that is about to run.
+    """
+    view: View | None = st.session_state.pop(_GOING, None)
+    if view is None:
+        return
+    if view.page != page:
+        st.session_state[_GOING] = view
+        st.switch_page(f"pages/{view.page}.py")
+    for key, value in view.widgets:
+        st.session_state[key] = list(value) if isinstance(value, tuple) else value
+    wanted = dict(view.parameters)
+    bound = bound_keys()
+    for key in [k for k in st.query_params if k not in wanted and k not in bound and k not in OWN]:
+        del st.query_params[key]
+    for key, value in wanted.items():
+        st.session_state[f"_set_{key}"] = value
+        st.query_params[key] = value
+
+
+def remember(key: str) -> None:
+    """Note that a widget under `key` keeps its value in the address."""
+    st.session_state.setdefault("_bound", set()).add(key)
+
+
+def bound_keys() -> set[str]:
+    """Keys of all widgets of this session whose value is in the address."""
+    return {*SHARED, *st.session_state.get("_bound", ())}
+
+
+def present_view(page: str) -> View:
+    """Where the visitor is now: page, values of its controls, and what else the address holds."""
+    bound = bound_keys()
+    widgets = tuple((key, _frozen(st.session_state[key])) for key in sorted(bound) if key in st.session_state)
+    others = tuple((key, value) for key, value in sorted(st.query_params.to_dict().items())
+                   if key not in bound and key not in OWN)
+    return View(page, widgets, others)
+
+
+def _frozen(value: Any) -> Value:
+    return tuple(str(part) for part in value) if isinstance(value, list | tuple) else value

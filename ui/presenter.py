@@ -1,0 +1,98 @@
+"""Presenter mode: larger type, less around it, page by page with a clicker; and a teacher's links.
+
+Parameters of the address, kept for the session once seen:
+present=1    larger type, no sidebar, PageDown and PageUp go through the pages
+hide=a,b     leaves out: inputs, model, pages, controls, reading
+fix=1        controls are shown and can't be changed
+present=0    back to normal
+Nothing of this draws anything when it isn't in use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from bert_core.serving.rooms import View
+from ui import components, going, state
+
+#: What a link can hide -> selectors of it.
+PARTS = {
+    "inputs": '[data-testid="stMain"] [data-testid="stTextInput"]:not(.st-key-bw_room *)',
+    "model": '[data-testid="stSidebar"] [data-testid="stSelectbox"]',
+    "pages": '[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"]',
+    "controls": ", ".join(f'[data-testid="stMain"] [data-testid="{name}"]:not(.st-key-bw_room *)' for name in (
+        "stButtonGroup", "stSelectbox", "stSlider", "stNumberInput", "stCheckbox", "stRadio", "stMultiSelect")),
+    "reading": ".bw-below",
+}
+_LARGE = """html { font-size: 23px !important; }
+[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .bw-below { display: none !important; }
+[data-testid="stMainBlockContainer"] { padding-top: 1rem; max-width: 1800px; }
+@media (max-width: 640px) { html { font-size: 19px !important; } }"""
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """How the frame is changed for this visitor."""
+
+    large: bool = False
+    hidden: tuple[str, ...] = ()
+    fixed: bool = False
+
+
+PLAIN = Presentation()
+
+
+def presentation() -> Presentation:
+    """What the address or the session asks for."""
+    params = st.query_params
+    if "present" in params or "hide" in params or "fix" in params:
+        asked = [part for part in params.get("hide", "").split(",") if part]
+        unknown = [part for part in asked if part not in PARTS]
+        if unknown:
+            state.drop("hide", ",".join(unknown))
+        st.session_state["_presentation"] = Presentation(
+            params.get("present") == "1", tuple(part for part in asked if part in PARTS), params.get("fix") == "1")
+    return st.session_state.get("_presentation", PLAIN)
+
+
+def leave() -> None:
+    """Back to normal; for use in a callback."""
+    st.session_state["_presentation"] = PLAIN
+    for name in ("present", "hide", "fix"):
+        if name in st.query_params:
+            del st.query_params[name]
+
+
+def draw(page: str, pages: tuple[str, ...]) -> None:
+    """Change the frame, if this visitor asked for it.
+
+    Args:
+        page: name of the page on screen.
+        pages: all pages in their order.
+    """
+    shown = presentation()
+    if shown == PLAIN:
+        return
+    hidden = "".join(f"{PARTS[part]} {{ display: none !important; }}" for part in shown.hidden)
+    style = (_LARGE if shown.large else "") + hidden
+    if style:
+        st.html(f"<style>{style}</style>")
+    if shown.large or shown.fixed:
+        data = components.pack({"keys": shown.large, "fixed": shown.fixed, "selector": PARTS["controls"] + ", "
+                                + PARTS["inputs"] + ', [data-testid="stSidebar"] [data-testid="stSelectbox"]'})
+        components.mount("presenter", "presenter", data, on_event=_turn(page, pages), isolated=False)
+
+
+def _turn(page: str, pages: tuple[str, ...]):
+    """What a key does: a page on, a page back, or out of the mode."""
+    def receive(message: dict[str, Any]) -> None:
+        key = components.word(message, "key", ("next", "previous", "leave"))
+        if key == "leave":
+            leave()
+            return
+        at = pages.index(page) if page in pages else 0
+        going.to(View(pages[(at + (1 if key == "next" else -1)) % len(pages)]))
+    return receive

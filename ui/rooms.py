@@ -1,0 +1,171 @@
+"""Rooms on screen: the teacher's page is published, followers' pages go along.
+
+Nothing is drawn, and nothing asked of the server, unless this visitor opened or
+joined a room.
+"""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState
+from ui import going, notices
+
+#: Seconds between a follower's looks at the room.
+PULSE = 0.5
+#: Pages that a teacher visits without taking the class along.
+NOT_SHOWN = ("class",)
+
+
+@st.cache_resource(show_spinner=False)
+def registry() -> Rooms:
+    """All rooms of this process."""
+    return Rooms()
+
+
+def teaching() -> tuple[str, str] | None:
+    """(code, key) of the room this visitor controls."""
+    return st.session_state.get("_teaching")
+
+
+def following() -> tuple[str, str] | None:
+    """(code, seat) of the room this visitor follows."""
+    return st.session_state.get("_following")
+
+
+# --- coming and going; for use in callbacks ----------------------------------
+
+
+def open_room() -> None:
+    """Open a room and control it."""
+    try:
+        st.session_state["_teaching"] = registry().open()
+    except RoomError as problem:
+        st.session_state["_room_problem"] = str(problem)
+
+
+def take_control(code: str, key: str) -> None:
+    """Control a room again with its key, after a reload say."""
+    try:
+        room = registry().teacher_state(code, key)
+        st.session_state["_teaching"] = (room.code, key)
+    except RoomError as problem:
+        st.session_state["_room_problem"] = str(problem)
+
+
+def close_room() -> None:
+    """End the room for everyone."""
+    room = st.session_state.pop("_teaching", None)
+    if room is not None:
+        _try(lambda: registry().close(*room))
+
+
+def join(code: str) -> None:
+    """Follow a room."""
+    let_go()
+    try:
+        seat = registry().join(code)
+        st.session_state["_following"] = (code.strip().upper(), seat)
+        st.session_state["_room_version"] = None
+    except RoomError as problem:
+        st.session_state["_room_problem"] = str(problem)
+
+
+def let_go() -> None:
+    """Stop following."""
+    room = st.session_state.pop("_following", None)
+    if room is not None:
+        registry().leave(*room)
+
+
+def _try(action) -> None:
+    try:
+        action()
+    except RoomError as problem:
+        st.session_state["_room_problem"] = str(problem)
+
+
+def show_problem() -> None:
+    """The last thing that didn't work, once."""
+    problem = st.session_state.pop("_room_problem", None)
+    if problem:
+        notices.problem(problem)
+
+
+# --- on every page -----------------------------------------------------------
+
+
+def strip(page: str) -> None:
+    """Publish or follow, and say so; nothing for a visitor who is in no room."""
+    code = st.query_params.get("room")
+    if code is not None:
+        del st.query_params["room"]
+        join(code)
+    if "_room_problem" in st.session_state and page not in NOT_SHOWN:
+        show_problem()
+    if teaching() is not None:
+        _publish(page)
+    elif following() is not None:
+        _follow(page)
+
+
+def _publish(page: str) -> None:
+    code, key = teaching()
+    try:
+        if page not in NOT_SHOWN:
+            registry().show(code, key, going.present_view(page))
+        room = registry().teacher_state(code, key)
+    except RoomError as problem:
+        st.session_state.pop("_teaching", None)
+        notices.problem(str(problem))
+        return
+    shown = "the class sees this page" if page not in NOT_SHOWN else "the class does not see this page"
+    st.html(f'<p class="bw-room">Room <strong>{html.escape(code)}</strong> · {room.followers} following · {shown}</p>')
+
+
+@st.fragment(run_every=PULSE)
+def _follow(page: str) -> None:
+    """Look at the room; go along if the teacher moved on."""
+    if following() is None:
+        return
+    code, seat = following()
+    try:
+        room = registry().follow(code, seat)
+    except RoomError as problem:
+        st.session_state.pop("_following", None)
+        st.session_state["_room_problem"] = str(problem)
+        st.rerun()
+    seen = st.session_state.get("_room_view")
+    if room.view.page and seen != (code, room.view):
+        st.session_state["_room_view"] = (code, room.view)
+        going.to(room.view)
+        st.rerun()
+    _follower_strip(code, seat, room)
+
+
+def _follower_strip(code: str, seat: str, room: RoomState) -> None:
+    with st.container(key="bw_room", horizontal=True, vertical_alignment="center"):
+        st.html(f'<p class="bw-room">Following room <strong>{html.escape(code)}</strong></p>')
+        st.button("Let go", key="_let_go", on_click=let_go)
+        if room.poll is not None:
+            _vote(code, seat, room.poll)
+
+
+def _vote(code: str, seat: str, poll: Poll) -> None:
+    """The running poll: one word, or the tally once it is revealed."""
+    if poll.revealed:
+        best = ", ".join(f"{word} ({count})" for word, count in poll.guesses[:5]) or "nobody guessed"
+        st.html(f'<p class="bw-room">The class said: {html.escape(best)}</p>')
+        return
+    with st.form("_poll", border=False, clear_on_submit=True):
+        st.html(f'<p class="bw-ask">{html.escape(poll.text)}</p>')
+        word = st.text_input("Your guess for the gap", key="_guess", max_chars=30)
+        if st.form_submit_button("Send"):
+            try:
+                counted = registry().guess(code, seat, word)
+                st.html(f'<p class="bw-room" role="status">Counted: {html.escape(counted)}. '
+                        "A new guess replaces it.</p>")
+            except RoomError as problem:
+                notices.problem(str(problem))

@@ -1,0 +1,166 @@
+"""The Room and Present views of the Class page: a room's controls, the poll, a teacher's links."""
+
+from __future__ import annotations
+
+import html
+import io
+import urllib.parse
+
+import qrcode
+import qrcode.image.svg
+import streamlit as st
+
+from bert_core.figures.class_poll import poll_figure
+from bert_core.measures.poll import compare_guesses
+from bert_core.serving.rooms import Poll, RoomError, RoomState
+from ui import components, controls, notices, presenter, rooms, shell, state
+from ui.state import Here
+from ui.views.family_html import draw, heading, small, table
+
+
+def base_address() -> str:
+    """Address of this server as the visitor's browser knows it, with a slash at the end."""
+    return urllib.parse.urljoin(st.context.url or "", ".")
+
+
+def qr_code(text: str, label: str) -> str:
+    """A QR code as inline SVG, dark on white in both themes."""
+    out = io.BytesIO()
+    qrcode.make(text, image_factory=qrcode.image.svg.SvgPathImage, border=3).save(out)
+    data = urllib.parse.quote(out.getvalue().decode("utf-8"))
+    return f'<img class="bw-qr" alt="{html.escape(label, quote=True)}" src="data:image/svg+xml,{data}">'
+
+
+def _local_only(address: str) -> bool:
+    return urllib.parse.urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1", None)
+
+
+# --- the room ----------------------------------------------------------------
+
+
+def show_room(here: Here) -> None:
+    """Open, join or control a room."""
+    rooms.show_problem()
+    if rooms.teaching() is not None:
+        _teach(here)
+    elif rooms.following() is not None:
+        notices.note(f"You follow room {rooms.following()[0]}. Your pages go where the teacher goes; "
+                     "“Let go” above ends that.")
+    else:
+        _enter()
+
+
+def _enter() -> None:
+    teach, follow = st.columns(2, gap="large")
+    with follow:
+        draw(heading("Follow a room", 3))
+        with st.form("_join", border=False):
+            code = st.text_input("Room code", key="_code", max_chars=12, placeholder="such as K7QPM")
+            if st.form_submit_button("Join", type="primary"):
+                rooms.join(code)
+                st.rerun()
+    with teach:
+        draw(heading("Teach with a room", 3), small(
+            "Students join by code or QR; their pages follow your sentence and view until they let go. A room knows no "
+            "names, and ends by itself 45 minutes after you last did something, or after 4 hours."))
+        st.button("Open a room", type="primary", on_click=rooms.open_room)
+        with st.expander("I have a room and its key"), st.form("_control", border=False):
+            code = st.text_input("Code", key="_control_code", max_chars=12)
+            key = st.text_input("Teacher's key", key="_control_key", max_chars=80, type="password")
+            if st.form_submit_button("Take control"):
+                rooms.take_control(code, key)
+                st.rerun()
+
+
+def _teach(here: Here) -> None:
+    code, key = rooms.teaching()
+    address = f"{base_address()}class?room={code}"
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        draw(f'<p class="bw-code">{html.escape(code)}</p>', qr_code(address, f"Join room {code}"), small(address))
+        if _local_only(address):
+            notices.note("This address works on this computer only. To open the explorer to a classroom, "
+                         "see “From a laptop to a class” in the documentation.")
+        with st.expander("Teacher's key"):
+            draw(small("Whoever has it controls the room. Keep it to take control again after a reload."))
+            st.code(key, language=None)
+        st.button("End the room", on_click=rooms.close_room)
+    with right:
+        _poll(here, code, key)
+
+
+@st.fragment(run_every=1.0)
+def _poll(here: Here, code: str, key: str) -> None:
+    """Followers and the poll, live."""
+    try:
+        room = rooms.registry().teacher_state(code, key)
+    except RoomError as problem:
+        notices.problem(str(problem))
+        return
+    draw(f'<p class="bw-figure-number">{room.followers} following</p>')
+    draw(heading("Poll: guess the masked word", 3))
+    if room.poll is None:
+        _ask(here, code, key)
+    else:
+        _count(here, code, key, room)
+
+
+def _ask(here: Here, code: str, key: str) -> None:
+    if "[MASK]" not in here.text:
+        notices.note("Put a [MASK] into the sentence above to ask the class for it.")
+        return
+    draw(f'<p class="bw-ask">{html.escape(here.text)}</p>')
+    if st.button("Ask the class", type="primary"):
+        rooms.registry().ask(code, key, here.text)
+        st.rerun(scope="fragment")
+
+
+def _count(here: Here, code: str, key: str, room: RoomState) -> None:
+    poll = room.poll
+    counted = small(f"{poll.count} guesses of {room.followers} followers")
+    draw(f'<p class="bw-ask">{html.escape(poll.text)}</p>', counted)
+    if poll.revealed:
+        _result(here, poll)
+    elif st.button("Reveal", type="primary", help="Shows the guesses to everyone, beside the model's"):
+        rooms.registry().reveal(code, key)
+        st.rerun(scope="fragment")
+    if st.button("End the poll"):
+        rooms.registry().end_poll(code, key)
+        st.rerun(scope="fragment")
+
+
+def _result(here: Here, poll: Poll) -> None:
+    trace = state.engine().run(here.request(text=poll.text, pair=None, parts=("mlm_positions", "mlm_logits")))
+    try:
+        guesses = compare_guesses(poll.guesses, trace, state.loaded(here.model))
+    except ValueError as problem:
+        notices.problem(str(problem))
+        return
+    components.chart(poll_figure(guesses, here.model), "poll")
+    rows = [(g.word, f"{100 * g.share:.0f} %",
+             "several pieces" if g.probability is None else f"{100 * g.probability:.1f} %") for g in guesses]
+    draw(table("The class and the model", ["word", "class", here.model], rows, (1, 2)))
+
+
+# --- presenting --------------------------------------------------------------
+
+
+def show_present(here: Here) -> None:
+    """Build a link that opens a page for a class, with parts hidden or fixed."""
+    titles = {title: name for pages in shell.PAGES.values() for name, title in pages}
+    draw(heading("A link for the class", 3), small("It restores page and sentence, and can hide or fix controls."))
+    left, right = st.columns(2, gap="large")
+    with left:
+        page = titles[controls.choice("Page", list(titles), "open", default="Masking", as_list=True)]
+        large = controls.toggle("Presenter mode: larger type, pages turned by keyboard", "large", True)
+    with right:
+        hidden = controls.many("Hide", list(presenter.PARTS), "without")
+        fixed = controls.toggle("Fix the controls", "fixed")
+    query = {"text": here.text, "pair": here.pair or "", "model": here.model, "present": "1" if large else "",
+             "hide": ",".join(hidden), "fix": "1" if fixed else ""}
+    link = f"{base_address()}{page}?" + urllib.parse.urlencode({k: v for k, v in query.items() if v})
+    st.code(link, language=None, wrap_lines=True)
+    opener = f'<p><a href="{html.escape(link, quote=True)}" target="_self">Open it here</a></p>'
+    draw(opener, qr_code(link, "This link"))
+    if presenter.presentation() != presenter.PLAIN:
+        st.button("Leave presenter mode", on_click=presenter.leave)
