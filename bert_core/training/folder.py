@@ -19,16 +19,16 @@ from bert_core.training import lora
 ARCHITECTURE = {"mlm": "BertForPreTraining", "clm": "BertLMHeadModel", "rtl": "BertLMHeadModel"}
 
 
-def find_tokenizer(run: Path, init: str) -> Path:
-    """tokenizer.json of a run: its own, its start's, or the one the shipped models share beside their folders.
+def find_tokenizer(folder: Path) -> Path:
+    """tokenizer.json of a model folder, or the one that the shipped models share beside theirs.
 
     Raises:
         ValueError: there is none.
     """
-    for path in (run / "tokenizer.json", Path(init) / "tokenizer.json", Path(init).parent / "tokenizer.json"):
+    for path in (folder / "tokenizer.json", folder.parent / "tokenizer.json"):
         if path.is_file():
             return path
-    raise ValueError(f"--init {init!r} has no tokenizer.json")
+    raise ValueError(f"{folder.name} has no tokenizer.json; convert its vocabulary first")
 
 
 def write_folder(folder: Path, config: BertConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype | None) -> None:

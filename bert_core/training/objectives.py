@@ -133,25 +133,30 @@ class Objective:
         targets = np.concatenate([s.targets for s in samples])
         labels = np.array([IGNORED if s.label == NO_PAIR else s.label for s in samples])
         causal = torch.full((count,), self.kind != "mlm", device=device)
-        to = lambda array: torch.from_numpy(np.ascontiguousarray(array)).to(device)  # noqa: E731
-        inputs = Inputs(to(ids), to(segments), to(mask), causal)
-        return Batch(inputs, to(positions), to(chosen), to(targets.astype(np.int64)), to(labels.astype(np.int64)))
+        inputs = Inputs(*(torch.from_numpy(array).to(device) for array in (ids, segments, mask)), causal)
+        rest = (positions, chosen, targets.astype(np.int64), labels.astype(np.int64))
+        return Batch(inputs, *(torch.from_numpy(array).to(device) for array in rest))
 
 
 def losses(model: Model, batch: Batch) -> Losses:
     """Forward pass and summed losses; only the chosen positions meet the vocabulary projection."""
     read = hidden_at(model, batch.inputs, batch.positions)  # (B, 1 + C, D)
-    logits = core.mlm_logits(model, read[batch.chosen]).float()  # (P, V)
+    logits = _exact(core.mlm_logits(model, read[batch.chosen]))  # (P, V)
     token = F.cross_entropy(logits, batch.targets, reduction="sum")
     hits = int((logits.detach().argmax(-1) == batch.targets).sum())
     labelled = batch.labels != IGNORED
     pairs = int(labelled.sum())
     if not pairs:
         return Losses(token, len(batch.targets), hits, token.new_zeros(()), 0, 0)
-    scores = core.nsp_logits(model, core.pooled_output(model, read[labelled])).float()  # (pairs, 2)
+    scores = _exact(core.nsp_logits(model, core.pooled_output(model, read[labelled])))  # (pairs, 2)
     labels = batch.labels[labelled]
     nsp = F.cross_entropy(scores, labels, reduction="sum")
     return Losses(token, len(batch.targets), hits, nsp, pairs, int((scores.argmax(-1) == labels).sum()))
+
+
+def _exact(logits: Tensor) -> Tensor:
+    """Half precision as float32 for the loss; float32 and float64 as they are."""
+    return logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
 
 
 def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:

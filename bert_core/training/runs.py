@@ -19,7 +19,7 @@ from bert_core.training.folder import find_tokenizer, write_model
 from bert_core.training.objectives import Objective
 from bert_core.training.packing import Lengths, Packed, Special, pack, unigram_log_frequency
 from bert_core.training.pretrain import Recipe, Trainer, pick_precision, run
-from bert_core.training.start import read_encoder, start_weights
+from bert_core.training.start import read_start, start_weights
 
 
 def pretrain(args: argparse.Namespace) -> dict:
@@ -46,7 +46,7 @@ def pretrain(args: argparse.Namespace) -> dict:
         (out / "run.json").write_text(json.dumps({**settings, "random_start": fresh}, indent=1), encoding="utf-8")
     done = run(trainer, out, args.stop_after)
     if done and trainer.rank == 0:
-        write_model(out / "model", config, trainer.weights, args.objective, find_tokenizer(out, args.init))
+        write_model(out / "model", config, trainer.weights, args.objective, out / "tokenizer.json")
     return {"done": done, "step": trainer.step, "steps": trainer.steps, "seconds": round(trainer.seconds, 1)}
 
 
@@ -63,8 +63,9 @@ def _join_processes(device: str | None) -> str:
 def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, torch.Tensor], Tokenizer]:
     """Config, weights found (none from scratch) and tokenizer."""
     if args.init != "scratch":
-        config, found = read_encoder(args.init)
-        return config, found, corpus.plain_tokenizer(find_tokenizer(out, args.init))
+        config, found, folder = read_start(args.init)
+        shutil.copyfile(find_tokenizer(folder), out / "tokenizer.json")
+        return config, found, corpus.plain_tokenizer(out / "tokenizer.json")
     path = out / "tokenizer.json"
     if not path.is_file():
         texts = {name: corpus.documents(p) for name, p in corpus.sources(args.corpus).items()}

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 from torch import Tensor
 
 from bert_core.config import BertConfig
-
-LEGACY = {"gamma": "weight", "beta": "bias"}
+from bert_core.load import locate, parse_config, stored_tensors
+from bert_core.loading import shared
+from bert_core.loading.files import read_json
+from bert_core.shapes import encoder_shapes, head_shapes
 
 
 def shapes(config: BertConfig, objective: str) -> dict[str, tuple[int, ...]]:
-    """Name -> shape of every parameter that the objective trains, in BERT's names."""
-    d, i, v = config.hidden_size, config.intermediate_size, config.vocab_size
-    found: dict[str, tuple[int, ...]] = {
-        "bert.embeddings.word_embeddings.weight": (v, d),
-        "bert.embeddings.position_embeddings.weight": (config.max_position_embeddings, d),
-        "bert.embeddings.token_type_embeddings.weight": (config.type_vocab_size, d),
-        **_pair("bert.embeddings.LayerNorm", d),
-    }
-    for n in range(config.num_hidden_layers):
-        path = f"bert.encoder.layer.{n}"
-        for part in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
-            found |= _pair(f"{path}.{part}", d, d)
-        found |= _pair(f"{path}.attention.output.LayerNorm", d)
-        found |= _pair(f"{path}.intermediate.dense", i, d) | _pair(f"{path}.output.dense", d, i)
-        found |= _pair(f"{path}.output.LayerNorm", d)
-    found |= _pair("cls.predictions.transform.dense", d, d) | _pair("cls.predictions.transform.LayerNorm", d)
-    found["cls.predictions.bias"] = (v,)
-    if objective == "mlm":
-        found |= _pair("bert.pooler.dense", d, d) | _pair("cls.seq_relationship", 2, d)
+    """Name -> shape of every parameter that the objective trains."""
+    heads = ("mlm", "pooler", "nsp") if objective == "mlm" else ("lm",)
+    found = encoder_shapes(config)
+    for head in heads:
+        found |= head_shapes(config, head)
     return found
-
-
-def _pair(name: str, out: int, width: int | None = None) -> dict[str, tuple[int, ...]]:
-    return {f"{name}.weight": (out,) if width is None else (out, width), f"{name}.bias": (out,)}
 
 
 def random_weights(wanted: Mapping[str, tuple[int, ...]], std: float, seed: int) -> dict[str, Tensor]:
@@ -56,28 +38,23 @@ def random_weights(wanted: Mapping[str, tuple[int, ...]], std: float, seed: int)
     return weights
 
 
-def read_encoder(folder: str | Path) -> tuple[BertConfig, dict[str, Tensor]]:
-    """Config and float32 weights of a BERT folder, under today's names.
+def read_start(name: str) -> tuple[BertConfig, dict[str, Tensor], Path]:
+    """Config, float32 weights and folder of the model that a run starts from.
+
+    Args:
+        name: a folder, a shipped model or a hub id.
 
     Raises:
-        ValueError: no such folder, no safetensors, or another block than BERT's.
+        ValueError: it can't be read, or has another block than BERT's.
     """
-    folder = Path(folder)
-    if not (folder / "config.json").is_file() or not (folder / "model.safetensors").is_file():
-        raise ValueError(f"--init {str(folder)!r} needs config.json and model.safetensors")
-    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config = BertConfig.from_dict({k: v for k, v in values.items() if not k.startswith("_")})
+    folder = locate(name)
+    config = parse_config(read_json(folder / "config.json"))
     if config.model_type != "bert":
-        raise ValueError(f"--init {str(folder)!r} is a {config.model_type!r}; the recipe trains BERT's block")
-    weights = {}
-    for name, tensor in load_file(folder / "model.safetensors").items():
-        stem, _, last = name.rpartition(".")
-        name = f"{stem}.{LEGACY.get(last, last)}"
-        if not name.startswith(("bert.", "cls.", "classifier", "qa_outputs")):
-            name = f"bert.{name}"
-        if tensor.is_floating_point():
-            weights[name] = tensor.float().contiguous()
-    return config, weights
+        raise ValueError(f"--init {name!r} is a {config.model_type!r}; the recipe trains BERT's block")
+    stored = shared.visible(stored_tensors(folder, config))
+    scale = float(config.extra.get("low_rank_scale", 1.0))
+    weights = shared.read_merged(stored, list(stored), scale)
+    return config, {n: w.float().contiguous() for n, w in weights.items() if w.is_floating_point()}, folder
 
 
 def start_weights(

@@ -1,0 +1,130 @@
+"""Corpus folders, sentences, and pairs: whole sentences, honest labels, one seed."""
+
+import numpy as np
+import pytest
+import zstandard
+
+from bert_core.training import corpus
+from bert_core.training.packing import IS_NEXT, NO_PAIR, NOT_NEXT, Lengths, Packed, pack, unigram_log_frequency
+from tests.checkpoints import SIZES, wordpiece
+from tests.training import tiny
+
+CLS, SEP = 2, 3
+
+
+def halves(example) -> tuple[list[int], list[int]]:
+    return example.ids[1 : example.first - 1].tolist(), example.ids[example.first : -1].tolist()
+
+
+def long_documents(count: int = 30) -> list[str]:
+    """Documents whose every sentence is unlike all others."""
+    names = "abcdefghijklmnopqrstuvwxyz0123456789"
+    return ["\n".join(f"The {names[d]} {names[s]} dog." for s in range(20)) for d in range(count)]
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Packed:
+    return pack({"docs": long_documents()}, {"docs": 1.0}, wordpiece(), 60_000, Lengths(usual=33), seed=4)
+
+
+def test_every_sequence_is_well_formed(pairs):
+    for n in range(0, len(pairs), 7):
+        example = pairs[n]
+        assert example.ids[0] == CLS
+        assert example.ids[-1] == SEP
+        assert example.ids[example.first - 1] == SEP
+        assert (example.ids == SEP).sum() == (1 if example.label == NO_PAIR else 2)
+        assert 12 <= len(example.ids) <= 512 or example.label == NO_PAIR
+
+
+def test_labels_tell_the_truth(pairs):
+    tokenizer = wordpiece()
+    place = {}
+    for d, doc in enumerate(long_documents()):
+        for s, line in enumerate(doc.split("\n")):
+            place[tuple(tokenizer.encode(line, add_special_tokens=False).ids)] = (d, s)
+    width = len(next(iter(place)))
+    same_document = 0
+    for n in range(len(pairs)):
+        first, second = halves(pairs[n])
+        if pairs[n].label == NO_PAIR or len(second) < width:
+            continue
+        (d, s), (e, t) = place[tuple(first[-width:])], place[tuple(second[:width])]
+        assert ((d, s + 1) == (e, t)) == (pairs[n].label == IS_NEXT)
+        same_document += pairs[n].label == NOT_NEXT and d == e
+    false = int((pairs.label == NOT_NEXT).sum())
+    assert abs(same_document - false / 2) < 5 * np.sqrt(false / 4)
+
+
+def test_half_of_the_pairs_are_real(pairs):
+    labelled = int((pairs.label != NO_PAIR).sum())
+    assert abs(int((pairs.label == IS_NEXT).sum()) - labelled / 2) < 4 * np.sqrt(labelled / 4)
+
+
+def test_one_seed_one_corpus(tmp_path):
+    one, two, other = tiny.packed(seed=1), tiny.packed(seed=1), tiny.packed(seed=2)
+    assert one.ids.tolist() == two.ids.tolist()
+    assert one.label.tolist() == two.label.tolist()
+    assert one.ids.tolist() != other.ids.tolist()
+    one.save(tmp_path / "packed.npz")
+    again = Packed.load(tmp_path / "packed.npz")
+    assert again.ids.tolist() == one.ids.tolist()
+    assert again.tokens == one.tokens
+
+
+def test_the_mix_is_kept():
+    texts = {"a": ["we walked home."], "b": ["the dog barked all night."]}
+    made = pack(texts, {"a": 0.25, "b": 0.75}, wordpiece(), 40_000, tiny.LENGTHS)
+    home = wordpiece().token_to_id("home")
+    share = sum(len(made[n].ids) for n in range(len(made)) if home in made[n].ids) / made.tokens
+    assert share == pytest.approx(0.25, abs=0.01)
+
+
+def test_unigram_frequencies_are_a_distribution():
+    logs = unigram_log_frequency(tiny.packed(), SIZES["vocab_size"])
+    assert np.exp(logs).sum() == pytest.approx(1)
+    assert logs[wordpiece().token_to_id("dog")] > logs[wordpiece().token_to_id("france")]
+
+
+def test_documents_of_a_source(tmp_path):
+    folder = tiny.corpus(tmp_path)
+    (folder / "packed.txt.zst").write_bytes(zstandard.ZstdCompressor().compress(b"One. Two.\nThree.\n\n\nFour.\n"))
+    files = corpus.sources(folder)
+    assert sorted(files) == ["lines", "packed", "stories"]
+    assert corpus.documents(files["packed"]) == ["One. Two.\nThree.", "Four."]
+    assert len(corpus.documents(files["lines"])) == 3
+    assert len(corpus.documents(files["stories"])) == 12
+
+
+@pytest.mark.parametrize(("text", "parts"), [
+    ("He left. She stayed.", ["He left.", "She stayed."]),
+    ("Dr. Smith met J. S. Bach. They spoke.", ["Dr. Smith met J. S. Bach.", "They spoke."]),
+    ('"Why?" he asked. "No!" "Yes."', ['"Why?" he asked.', '"No!"', '"Yes."']),
+    ("It cost 3.5 pounds.\nNew paragraph", ["It cost 3.5 pounds.", "New paragraph"]),
+    ("", []),
+])
+def test_sentences(text, parts):
+    assert corpus.sentences(text) == parts
+
+
+def test_a_bad_corpus_or_mix_is_one_clear_line(tmp_path):
+    with pytest.raises(ValueError, match="is no folder"):
+        corpus.sources(tmp_path / "none")
+    with pytest.raises(ValueError, match=r"holds no \.txt"):
+        corpus.sources(tmp_path)
+    with pytest.raises(ValueError, match="'poems' is not in the corpus"):
+        corpus.parse_mix("poems=1", ["stories"])
+    with pytest.raises(ValueError, match="has no number"):
+        corpus.parse_mix("stories", ["stories"])
+    with pytest.raises(ValueError, match="above 0"):
+        corpus.parse_mix("stories=0", ["stories"])
+    assert corpus.parse_mix("a=1,b=3", ["a", "b", "c"]) == {"a": 0.25, "b": 0.75}
+
+
+def test_wordpiece_is_learned_from_the_corpus():
+    tokenizer = corpus.train_wordpiece({"stories": tiny.documents()}, 150)
+    encoded = tokenizer.encode("The dog barked", "a cat")
+    assert encoded.tokens == ["[CLS]", "the", "dog", "barked", "[SEP]", "a", "cat", "[SEP]"]
+    assert encoded.type_ids == [0, 0, 0, 0, 0, 1, 1, 1]
+    with pytest.raises(ValueError, match="too small"):
+        corpus.train_wordpiece({"stories": tiny.documents()}, 7)

@@ -1,0 +1,150 @@
+"""The loop: equal to transformers step by step, equal after a kill, learning at all."""
+
+import json
+
+import pytest
+import torch
+
+from bert_core import model as core
+from bert_core.training import pretrain
+from bert_core.training.objectives import IGNORED, OBJECTIVES, hidden_at, losses
+from bert_core.training.optim import clip_gradients, learning_rate_factor
+from tests.training.tiny import CONFIG, objective, packed, trainer
+
+STEPS_TO_SEE = 10
+
+
+def peer(run):
+    """transformers' model with the run's weights."""
+    import transformers
+
+    names = {k: v for k, v in CONFIG.to_dict().items() if k not in ("reading_order", "architectures")}
+    config = transformers.BertConfig(**{**names, "is_decoder": run.objective.kind != "mlm"}, hidden_dropout_prob=0.0,
+                                     attention_probs_dropout_prob=0.0, attn_implementation="eager")
+    kind = transformers.BertForPreTraining if run.objective.kind == "mlm" else transformers.BertLMHeadModel
+    model = kind(config).double()
+    missing, unexpected = model.load_state_dict({n: w.detach() for n, w in run.weights.items()}, strict=False)
+    assert all("decoder" in name or "position_ids" in name for name in missing)
+    assert not unexpected
+    model.tie_weights()
+    return model.train()
+
+
+def peer_loss(model, batch):
+    """The paper's loss by transformers' own forward: mean over pieces plus mean over pairs."""
+    labels = torch.full(batch.inputs.input_ids.shape, IGNORED)
+    rows = torch.arange(len(labels))[:, None].expand_as(batch.positions)
+    labels[rows[batch.chosen], batch.positions[batch.chosen]] = batch.targets
+    out = model(input_ids=batch.inputs.input_ids, token_type_ids=batch.inputs.token_type_ids,
+                attention_mask=batch.inputs.attention_mask.long())
+    logits = out.prediction_logits if hasattr(out, "prediction_logits") else out.logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+    if hasattr(out, "seq_relationship_logits") and (batch.labels != IGNORED).any():
+        loss = loss + torch.nn.functional.cross_entropy(out.seq_relationship_logits, batch.labels,
+                                                        ignore_index=IGNORED)
+    return loss
+
+
+@pytest.mark.parametrize("kind", ["mlm", "clm"])
+def test_ten_steps_equal_transformers_at_float64(kind):
+    run = trainer(kind, torch.float64)
+    model = peer(run)
+    parameters = dict(model.named_parameters())
+    optimizer = pretrain.adamw(parameters, run.recipe.lr, run.recipe.head_lr, run.recipe.weight_decay)
+    warmup, decay = int(run.recipe.warmup * run.steps), int(run.recipe.decay * run.steps)
+    for step in range(STEPS_TO_SEE):
+        samples = [run.objective.sample(run.packed[i]) for i in run.plan[step]]
+        pretrain.set_learning_rate(optimizer, learning_rate_factor(step, run.steps, warmup, decay))
+        loss = peer_loss(model, run.objective.collate(samples))
+        loss.backward()
+        clip_gradients(parameters, run.recipe.clip)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        row = run.train_step()
+        assert row["loss"] + row.get("nsp_loss", 0.0) == pytest.approx(loss.item(), abs=1e-8)
+        worst = max((parameters[n] - w).abs().max().item() for n, w in run.weights.items())
+        assert worst < 1e-8, f"step {step}"
+
+
+@pytest.mark.parametrize("kind", OBJECTIVES)
+def test_hidden_states_at_chosen_positions_equal_the_whole_pass(kind):
+    run = trainer(kind, torch.float64)
+    batch = run.objective.collate([run.objective.sample(run.packed[i]) for i in range(7)])
+    _, hidden = core.encode(run.model, batch.inputs)
+    whole = hidden.gather(1, batch.positions[..., None].expand(-1, -1, hidden.shape[-1]))
+    assert (hidden_at(run.model, batch.inputs, batch.positions) - whole).abs().max() < 1e-12
+
+
+def test_micro_batches_change_nothing():
+    one, many = trainer(dtype=torch.float64, micro_tokens=10_000), trainer(dtype=torch.float64, micro_tokens=40)
+    for _ in range(3):
+        one.train_step()
+        many.train_step()
+    assert all((one.weights[n] - many.weights[n]).abs().max() < 1e-8 for n in one.weights)
+
+
+def curve(folder):
+    rows = [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
+
+
+@pytest.mark.parametrize("kind", OBJECTIVES)
+def test_a_killed_run_goes_on_as_if_unbroken(tmp_path, kind):
+    unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
+    unbroken.mkdir(), broken.mkdir()
+    whole = trainer(kind)
+    assert pretrain.run(whole, unbroken)
+
+    killed = trainer(kind)
+    with (broken / "curve.jsonl").open("w") as file:
+        for step in range(9):
+            file.write(json.dumps(killed.train_step()) + "\n")
+            if step == 5:
+                killed.save(broken)
+        file.write('{"step": 10, "lo')  # the kill fell into a line
+    (broken / "state.safetensors.part").write_bytes(b"half a checkpoint")
+    del killed
+
+    resumed = trainer(kind)
+    assert pretrain.run(resumed, broken)
+    assert curve(broken) == curve(unbroken)
+    assert all(torch.equal(resumed.weights[n], whole.weights[n]) for n in whole.weights)
+
+
+def test_training_learns():
+    run = trainer("clm", tokens=2500)
+    rows = [run.train_step() for _ in range(run.steps)]
+    first, last = (sum(row["loss"] for row in part) / len(part) for part in (rows[:4], rows[-4:]))
+    assert last < first - 0.5
+    assert rows[-1]["step"] == run.steps
+
+
+def test_fewer_tokens_are_a_prefix_of_the_same_plan():
+    data = packed()
+    whole, part = pretrain.steps_of(data, 120), pretrain.steps_of(data, 120, 1000)
+    assert part == whole[: len(part)]
+    assert data.offsets[part[-1].stop] >= 1000 > data.offsets[part[-2].stop]
+
+
+def test_learning_rate_rises_stays_and_falls():
+    rates = [learning_rate_factor(step, 100, 10, 40) for step in range(100)]
+    assert rates[0] == pytest.approx(0.1)
+    assert set(rates[10:60]) == {1.0}
+    assert rates[-1] == pytest.approx(1 / 40)
+    assert rates[60:] == sorted(rates[60:], reverse=True)
+
+
+def test_divergence_is_said():
+    weight = torch.ones(3, requires_grad=True)
+    (weight * float("nan")).sum().backward()
+    with pytest.raises(ValueError, match="lower the learning rate"):
+        clip_gradients({"w": weight}, 1.0)
+
+
+def test_loss_counts_only_the_chosen():
+    run = trainer()
+    samples = [objective().sample(run.packed[i]) for i in range(4)]
+    batch = objective().collate(samples)
+    found = losses(run.model, batch)
+    assert found.tokens == sum(len(s.targets) for s in samples) == int(batch.chosen.sum())
+    assert found.pairs == sum(s.label >= 0 for s in samples)
