@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from bert_core.config import ACTIVATIONS, BertConfig
-from bert_core.layout import layout_for
+from bert_core.layout import LAYOUTS
 from bert_core.loading import shared
 from bert_core.loading.check import canonical_names, is_ours, plan
 from bert_core.loading.describe import ModelInfo, count_parameters, describe, gaps
@@ -35,6 +35,8 @@ __all__ = ["SHIPPED", "LoadError", "Loaded", "ModelInfo", "build", "describe_mod
            "shipped_names", "with_dtype"]
 
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
+#: Longest name that is looked up on disk, in characters.
+MAX_NAME = 255
 HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 
 
@@ -79,7 +81,7 @@ def load_model(name: str, dtype: torch.dtype = torch.float32, device: str = "cpu
     folder = locate(name)
     try:
         values = read_json(folder / "config.json")
-        if values.get("model_type", "bert") is None or is_adapted(values):
+        if is_adapted(values):
             from bert_core.adapters.load import load_adapted
 
             return _adapted(name, load_adapted(folder, values, dtype, device))
@@ -108,15 +110,24 @@ def locate(name: str) -> Path:
         raise LoadError("no model name given")
     if name in shipped_names():
         return SHIPPED / name
-    path = Path(name).expanduser()
-    if path.is_dir():
+    path = _existing_folder(name)
+    if path is not None:
         _check_folder(name, path)
         return path
     if not HUB_ID.fullmatch(name):
-        raise LoadError(f"{name!r} is no shipped model, no folder and no hub id (owner/model)")
+        raise LoadError(f"{name[:MAX_NAME]!r} is no shipped model, no folder and no hub id (owner/model)")
     from bert_core.hub import download
 
     return download(name)
+
+
+def _existing_folder(name: str) -> Path | None:
+    """The folder of this name, if there is one that can be looked at."""
+    try:
+        path = Path(name).expanduser()
+        return path if len(name) <= MAX_NAME and path.is_dir() else None
+    except (OSError, RuntimeError):  # no permission, or the home of a user who isn't there
+        return None
 
 
 def _check_folder(name: str, path: Path) -> None:
@@ -132,8 +143,6 @@ def is_adapted(values: Mapping[str, Any]) -> bool:
     """Whether transformers must run this config.json, because its block is not BERT's."""
     if "model_type" not in values:
         return False
-    from bert_core.layout import LAYOUTS
-
     if values["model_type"] not in LAYOUTS:
         return True
     return not is_ours(parse_config(values))
@@ -154,7 +163,8 @@ def find_tokenizer(folder: Path, config: BertConfig, has_segments: bool) -> Toke
     """The folder's own tokenizer; shipped models share one that stands beside them."""
     if not (folder / "tokenizer.json").exists() and folder.parent == SHIPPED:
         folder = SHIPPED
-    if (folder / "tokenizer.json").exists() or (folder / "vocab.txt").exists() and config.model_type == "bert":
+    word_pieces = config.model_type in ("bert", "distilbert", "electra") and (folder / "vocab.txt").exists()
+    if word_pieces or (folder / "tokenizer.json").exists():
         tokenizer = read_tokenizer(folder, config.max_tokens, has_segments)
     else:
         from bert_core.adapters.tokenizers import read_other_tokenizer
@@ -167,13 +177,13 @@ def find_tokenizer(folder: Path, config: BertConfig, has_segments: bool) -> Toke
 
 def stored_tensors(folder: Path, config: BertConfig) -> dict[str, Stored]:
     """Canonical name -> place of every tensor, those of a shared base included."""
-    own = canonical_names(read_headers(folder), layout_for(config))
+    own = canonical_names(read_headers(folder), config)
     base = config.extra.get("shared_from")
     if base is None:
         return own
     if base not in shipped_names():
         raise LoadError(f"its base model {base!r} is not shipped")
-    of_base = canonical_names(read_headers(SHIPPED / base), layout_for(config))
+    of_base = canonical_names(read_headers(SHIPPED / base), config)
     return shared.combine(of_base, own, [str(prefix) for prefix in config.extra.get("shared_tensors", ())])
 
 
@@ -195,7 +205,7 @@ def build(config: BertConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype,
     """
     if not is_ours(config):
         raise LoadError(f"model_type {config.model_type!r} has another block than BERT")
-    tensors = canonical_names(tensors, layout_for(config))
+    tensors = canonical_names(tensors, config)
     wanted = plan(config, {name: tuple(tensor.shape) for name, tensor in tensors.items()})
     weights = {name: tensors[name].to(device=device, dtype=dtype).contiguous() for name in wanted.shapes}
     return Model(config, weights, wanted.heads)

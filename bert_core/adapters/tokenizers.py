@@ -10,6 +10,9 @@ from bert_core.adapters.quiet import first_line, quiet
 from bert_core.loading.errors import LoadError
 from bert_core.tokenizer import ROLES, Span, Tokenizer, read_tokenizer
 
+#: Pieces that are no vocabulary yet, only special tokens.
+SMALLEST = 16
+
 
 def read_other_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:
     """The tokenizer of a folder: its tokenizer.json, or whatever transformers makes of its other files.
@@ -20,6 +23,8 @@ def read_other_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokeni
     if (folder / "tokenizer.json").exists():
         return read_tokenizer(folder, limit, has_segments)
     theirs = _from_transformers(folder)
+    if len(theirs) <= SMALLEST:  # without its files transformers makes one that knows no word at all
+        raise LoadError("the folder has no tokenizer.json and no other tokenizer files")
     named = {role: getattr(theirs, f"{role}_token", None) for role in ROLES}
     specials = {role: str(token) for role, token in named.items() if token is not None}
     if theirs.is_fast:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bert_core.config import BertConfig
-from bert_core.layout import LAYOUTS, Layout, layout_for
+from bert_core.layout import LAYOUTS, layout_for
 from bert_core.loading.errors import LoadError
 from bert_core.shapes import Shapes, encoder_shapes, head_shapes, possible_heads
 
@@ -46,22 +46,25 @@ def is_ours(config: BertConfig) -> bool:
     return config.model_type in LAYOUTS and same
 
 
-def canonical_names(tensors: Mapping[str, T], layout: Layout) -> dict[str, T]:
+def canonical_names(tensors: Mapping[str, T], config: BertConfig) -> dict[str, T]:
     """Names as the current checkpoints spell them.
 
     Older ones say gamma and beta in LayerNorms, encoders saved without heads
-    lack the family's prefix, and a decoder's bias may stand under either name.
+    lack the family's prefix, and a decoder's bias may stand under either of
+    two names: its own counts where the decoder is not tied to the word table.
     """
+    layout = layout_for(config)
+    decoder_bias = layout.decoder.removesuffix("weight") + "bias"
     renamed: dict[str, T] = {}
     for name, tensor in tensors.items():
         if _BUFFERS.match(name) or name.startswith(_UNUSED_HEADS):
             continue
         name = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
-        if name.startswith(_BARE):
-            name = layout.prefix + name
-        if name == layout.decoder.removesuffix("weight") + "bias":
-            name = layout.mlm_bias
-        renamed[name] = tensor
+        renamed[layout.prefix + name if name.startswith(_BARE) else name] = tensor
+    if decoder_bias in renamed and decoder_bias != layout.mlm_bias:
+        own = renamed.pop(decoder_bias)
+        if layout.mlm_bias not in renamed or not config.tie_word_embeddings:
+            renamed[layout.mlm_bias] = own
     return renamed
 
 

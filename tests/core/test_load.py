@@ -1,0 +1,231 @@
+"""Strict loading: what a folder may hold, and one clear message for everything else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from bert_core.load import LoadError, load_model, locate, with_dtype
+from bert_core.trace import TraceRequest, run_batch
+
+
+@pytest.fixture
+def folder(tiny_bert, tmp_path) -> Path:
+    """A copy of the tiny BERT that a test may damage."""
+    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+
+
+def edit_config(folder: Path, **changes) -> None:
+    values = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**values, **changes}))
+
+
+def rewrite(folder: Path, change) -> None:
+    """Save the weights again as change(name, tensor) -> (name, tensor) or None."""
+    tensors = load_file(folder / "model.safetensors")
+    changed = [change(name, tensor) for name, tensor in tensors.items()]
+    save_file(dict(entry for entry in changed if entry is not None), folder / "model.safetensors")
+
+
+def logits(folder: Path | str):
+    return run_batch(load_model(str(folder)), [TraceRequest("the dog [MASK] all night")])[0].mlm_logits
+
+
+def test_legacy_names_load_to_the_same_model(folder, tiny_bert):
+    def old(name, tensor):
+        name = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        return name, tensor
+
+    rewrite(folder, old)
+    assert any(name.endswith("gamma") for name in load_file(folder / "model.safetensors"))
+    torch.testing.assert_close(logits(folder), logits(tiny_bert))
+
+
+def test_an_encoder_saved_without_prefix_loads(folder, tiny_bert):
+    rewrite(folder, lambda name, t: (name.removeprefix("bert."), t) if name.startswith("bert.") else None)
+    edit_config(folder, architectures=["BertModel"])
+    loaded = load_model(str(folder))
+    assert loaded.model.heads == {"pooler"}
+    assert "no masked-LM head" in loaded.gaps["mlm_logits"]
+    request = TraceRequest("the dog")
+    mine, whole = (run_batch(load_model(str(one)), [request])[0] for one in (folder, tiny_bert))
+    torch.testing.assert_close(mine.hidden_states, whole.hidden_states)
+
+
+def test_old_buffers_and_a_copied_decoder_are_no_parameters(folder, tiny_bert):
+    tensors = load_file(folder / "model.safetensors")
+    tensors["bert.embeddings.position_ids"] = torch.arange(37)[None]
+    tensors["cls.predictions.decoder.weight"] = tensors["bert.embeddings.word_embeddings.weight"].clone()
+    tensors["cls.predictions.decoder.bias"] = tensors.pop("cls.predictions.bias")
+    save_file(tensors, folder / "model.safetensors")
+    assert load_model(str(folder)).info.parameters == load_model(tiny_bert).info.parameters
+    torch.testing.assert_close(logits(folder), logits(tiny_bert))
+
+
+def test_shards_load_like_one_file(folder, tiny_bert):
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    halves = (dict(list(tensors.items())[::2]), dict(list(tensors.items())[1::2]))
+    files = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    for half, file in zip(halves, files, strict=True):
+        save_file(half, folder / file)
+    index = {"weight_map": {name: file for half, file in zip(halves, files, strict=True) for name in half}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    torch.testing.assert_close(logits(folder), logits(tiny_bert))
+
+
+def test_an_index_cant_lead_out_of_its_folder(folder, tmp_path):
+    (tmp_path / "secret.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
+    for name in ("../secret.safetensors", str(tmp_path / "secret.safetensors"), "..", "config.json"):
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": name}}))
+        with pytest.raises(LoadError, match="no safetensors file of this folder"):
+            load_model(str(folder))
+
+
+def damage(kind: str, folder: Path) -> None:
+    """One way in which a checkpoint can be wrong."""
+    weights = folder / "model.safetensors"
+    if kind == "truncated":
+        weights.write_bytes(weights.read_bytes()[:-100])
+    elif kind == "empty":
+        weights.write_bytes(b"")
+    elif kind == "pickle in disguise":
+        torch.save({"a": torch.ones(2)}, weights)
+    elif kind == "only a pickle":
+        weights.unlink()
+        torch.save({"a": torch.ones(2)}, folder / "pytorch_model.bin")
+    elif kind == "no weights":
+        weights.unlink()
+    elif kind == "a layer is missing":
+        rewrite(folder, lambda name, t: None if "layer.1.output.dense.weight" in name else (name, t))
+    elif kind == "a layer too many":
+        edit_config(folder, num_hidden_layers=1)
+    elif kind == "half a head":
+        rewrite(folder, lambda name, t: None if name == "cls.seq_relationship.bias" else (name, t))
+    elif kind == "another shape":
+        edit_config(folder, intermediate_size=29)
+    elif kind == "foreign":
+        rewrite(folder, lambda name, t: (f"transformer.h.{name}", t))
+    else:
+        raise AssertionError(kind)
+
+
+@pytest.mark.parametrize(("kind", "message"), [
+    ("truncated", "damaged or no safetensors"), ("empty", "damaged or no safetensors"),
+    ("pickle in disguise", "damaged or no safetensors"), ("only a pickle", "only pickled weights"),
+    ("no weights", "model.safetensors is missing"), ("a layer is missing", "the weights lack bert.encoder.layer.1"),
+    ("a layer too many", "which the declared architecture does not have"), ("half a head", "nsp head is incomplete"),
+    ("another shape", "config.json says"), ("foreign", "the weights lack bert.embeddings"),
+])
+def test_a_wrong_checkpoint_gets_one_clear_line(kind, message, folder):
+    damage(kind, folder)
+    with pytest.raises(LoadError, match=message) as caught:
+        load_model(str(folder))
+    assert "\n" not in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"model_type": 3}', '{"vocab_size": "many"}',
+                                  '{"hidden_size": 0}', '{"hidden_size": 16, "num_attention_heads": 3}',
+                                  '{"num_hidden_layers": true}', '{"id2label": {"a": "b"}}', '{"hidden_act": "magic"}',
+                                  '{"type_vocab_size": -1}', '{"layer_norm_eps": "x"}', '{"pad_token_id": 1e9}',
+                                  '{"model_type": "no-such-model"}', '{"model_type": "t5"}', "[" * 100_000])
+def test_a_wrong_config_gets_one_clear_line(text, folder):
+    (folder / "config.json").write_text(text)
+    with pytest.raises(LoadError) as caught:
+        load_model(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("model_type", ["bert", "roberta", "albert", "gpt2", "deberta-v2"])
+@pytest.mark.parametrize("changes", [
+    {"vocab_size": 10**6, "hidden_size": 10**6, "num_attention_heads": 1}, {"num_hidden_layers": 10**9},
+    {"n_layer": 10**9, "num_hidden_layers": 10**9}, {"vocab_size": 10**12}, {"intermediate_size": 2**24},
+])
+def test_a_config_that_asks_for_a_trillion_allocates_nothing(model_type, changes, folder):
+    edit_config(folder, model_type=model_type, **changes)
+    with pytest.raises(LoadError):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff\xfe", b'{"version": "1.0", "model": {"type": "WordPiece"}}'])
+def test_a_wrong_tokenizer_gets_one_clear_line(content, folder):
+    (folder / "tokenizer.json").write_bytes(content)
+    with pytest.raises(LoadError, match=r"tokenizer.json can't be read"):
+        load_model(str(folder))
+
+
+def test_a_tokenizer_of_another_model_is_refused(folder):
+    values = json.loads((folder / "tokenizer.json").read_text())
+    values["model"]["vocab"] |= {f"more{n}": 118 + n for n in range(10)}
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+    with pytest.raises(LoadError, match="the model knows 118 pieces"):
+        load_model(str(folder))
+
+
+def test_no_tokenizer_gets_one_clear_line(folder):
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / file).unlink()
+    with pytest.raises(LoadError, match="tokenizer"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize("name", ["", "no spaces here", "a/b/c", "../x", "a\0b", "-x", "http://x", "a" * 300, "ü/x", "~nobody"])
+def test_a_name_that_is_none_is_refused_before_anything_is_asked(name):
+    with pytest.raises(LoadError):
+        locate(name)
+
+
+def test_a_hub_id_without_network_says_that_the_shipped_ones_stay(monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_HUB", "off")
+    with pytest.raises(LoadError, match="owner/model: downloads are switched off here; choose a shipped model"):
+        load_model("owner/model")
+
+
+def test_folders_only_below_the_configured_root(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(tmp_path))
+    with pytest.raises(LoadError, match="switched off here"):
+        load_model(tiny_bert)
+    (tmp_path / "link").symlink_to(tiny_bert)
+    with pytest.raises(LoadError, match="switched off here"):
+        load_model(str(tmp_path / "link"))
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(Path(tiny_bert).parent))
+    assert load_model(tiny_bert).info.tasks == ("fill-mask", "nsp")
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", "off")
+    with pytest.raises(LoadError, match="switched off here"):
+        load_model(tiny_bert)
+
+
+def test_code_in_a_folder_never_runs(folder):
+    ran = folder / "ran"
+    (folder / "modeling_evil.py").write_text(f"open({str(ran)!r}, 'w')\n")
+    edit_config(folder, model_type="evil", auto_map={"AutoConfig": "modeling_evil.C", "AutoModel": "modeling_evil.M"})
+    with pytest.raises(LoadError):
+        load_model(str(folder))
+    assert not ran.exists()
+
+
+def test_an_untied_decoder_is_used_and_counted(checkpoint):
+    from tests.core.reference import open_reference
+
+    folder = checkpoint("BertForMaskedLM", tie_word_embeddings=False)
+    ours, theirs = load_model(folder, torch.float64), open_reference(folder)
+    trace = run_batch(ours, [TraceRequest("the [MASK]")])[0]
+    expected = theirs(torch.tensor(trace.input_ids)[None]).logits[0, 2].detach()
+    torch.testing.assert_close(torch.tensor(trace.mlm_logits[0]), expected, rtol=0, atol=1e-10)
+    used = [p for name, p in theirs.named_parameters() if name != "cls.predictions.bias"]  # the decoder has its own
+    assert ours.info.parameters == sum(p.numel() for p in used)
+
+
+def test_another_precision_is_the_same_model(tiny_bert):
+    loaded = load_model(tiny_bert)
+    double = with_dtype(loaded, torch.float64)
+    assert double.model.dtype == torch.float64
+    assert loaded.model.dtype == torch.float32
+    assert torch.equal(double.model.weights["bert.pooler.dense.bias"].float(),
+                       loaded.model.weights["bert.pooler.dense.bias"])
