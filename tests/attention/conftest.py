@@ -10,7 +10,7 @@ from bert_core.serving.local import LocalEngine
 from bert_core.trace import Trace, TraceRequest
 
 SIZES = {"hidden_size": 35, "num_hidden_layers": 3, "num_attention_heads": 5, "intermediate_size": 44,
-         "initializer_range": 0.35}
+         "initializer_range": 0.35, "max_position_embeddings": 131}
 
 
 @pytest.fixture(scope="session")

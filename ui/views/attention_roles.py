@@ -65,7 +65,7 @@ def line(found: tuple[Role, ...], trace: Trace, layer: int, head: int) -> str:
             parts.append(f"Mostly at: {role.name} ({role.score:.0%} of tokens in {role.n} sentences; {here})")
         else:
             name, _, way = role.name.partition(", ")
-            parts.append(f"{NAMES[name]}, {way}: {role.score:.0%} of {role.n}, best fixed distance {role.baseline:.0%}")
+            parts.append(f"{NAMES[name].capitalize()}, {way}: {role.score:.0%} of {role.n}, best fixed distance {role.baseline:.0%}")
     return ". ".join(parts) + "."
 
 

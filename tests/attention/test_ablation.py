@@ -1,0 +1,90 @@
+"""Acting on heads is exact: the same as zeroing the head's slice in transformers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from bert_core.measures.ablation import class_moves, masked_moves
+from bert_core.trace import prepare, run_batch
+
+OFF = ((0, 1), (0, 4), (2, 3))
+
+
+@pytest.fixture(scope="module")
+def reference(small_folder):
+    from transformers import BertForPreTraining
+
+    return BertForPreTraining.from_pretrained(small_folder, attn_implementation="eager").double().eval()
+
+
+def without_heads(reference, inputs, off):
+    """transformers' logits with the slices of these heads zeroed before the output projection."""
+    handles = []
+    for layer, block in enumerate(reference.bert.encoder.layer):
+        gone = [head for at, head in off if at == layer]
+
+        def zero(module, args, gone=gone):
+            context = args[0].clone()
+            for head in gone:
+                context[..., 7 * head:7 * (head + 1)] = 0
+            return (context, *args[1:])
+
+        handles.append(block.attention.output.register_forward_pre_hook(zero))
+    with torch.no_grad():
+        out = reference(**inputs)
+    for handle in handles:
+        handle.remove()
+    return out.prediction_logits[0].numpy(), out.seq_relationship_logits[0].numpy()
+
+
+@pytest.mark.parametrize("off", [((1, 2),), OFF, tuple((1, h) for h in range(5)),
+                                 tuple((a, b) for a in range(3) for b in range(5))])
+def test_heads_off_equal_zeroed_slices_in_transformers(small, reference, pair_request, off):
+    encoding = prepare(small, pair_request).encoding
+    inputs = {name: torch.tensor([getattr(encoding, name)]) for name in ("input_ids", "token_type_ids")}
+    logits, nsp = without_heads(reference, inputs, off)
+    trace = run_batch(small, [replace(pair_request, heads_off=off, all_logits=True)])[0]
+    assert np.abs(trace.mlm_logits - logits).max() < 1e-10
+    assert np.abs(trace.nsp_logits - nsp).max() < 1e-10
+
+
+def test_heads_of_one_visitor_do_not_touch_another_in_the_same_batch(small, pair_request):
+    alone = run_batch(small, [pair_request])[0]
+    together = run_batch(small, [replace(pair_request, heads_off=OFF), pair_request])[1]
+    assert np.abs(alone.mlm_logits - together.mlm_logits).max() < 1e-12
+
+
+def test_cut_pairs_and_windows_renormalise_what_is_left(small, pair_request):
+    whole = run_batch(small, [pair_request])[0]
+    cut = run_batch(small, [replace(pair_request, cut=((6, 1), (6, 2)))])[0]
+    kept = [k for k in range(len(whole)) if k not in (1, 2)]
+    left = np.exp(whole.attention_scores[0, :, 6][:, kept])
+    assert np.allclose(cut.attention_probs[0, :, 6][:, kept], left / left.sum(axis=-1, keepdims=True), atol=1e-12)
+    assert not cut.attention_probs[:, :, 6, [1, 2]].any()
+    near = run_batch(small, [replace(pair_request, window=2)])[0]
+    place = np.arange(len(whole))
+    far = np.abs(place[:, None] - place[None, :]) > 2
+    assert not near.attention_probs[:, :, far].any()
+    assert np.allclose(near.attention_probs.sum(axis=-1), 1)
+
+
+def test_moves_are_the_softmax_of_both_runs(small, pair_request):
+    before, after = run_batch(small, [pair_request, replace(pair_request, heads_off=OFF)])
+    moved = masked_moves(before, after, small.tokenizer, top=4)[0]
+    old, new = (np.exp(t.mlm_logits[0]) / np.exp(t.mlm_logits[0]).sum() for t in (before, after))
+    assert 4 <= len(moved.names) <= 8
+    for name, p, q in zip(moved.names, moved.before, moved.after, strict=True):
+        index = small.tokenizer.id_of(name)
+        assert (p, q) == (pytest.approx(old[index]), pytest.approx(new[index]))
+    assert moved.divergence == pytest.approx(float(np.sum(old * np.log(old / new))))
+
+
+def test_a_classifier_that_does_not_move_has_no_divergence():
+    logits = np.array([0.3, -1.2, 2.0])
+    moved = class_moves(logits, logits + 5.0, ("a", "b", "c"), "Class")
+    assert moved.before == pytest.approx(moved.after)
+    assert moved.divergence == pytest.approx(0.0, abs=1e-12)
