@@ -18,8 +18,7 @@ function drawSide(side, look) {
   const box = make("section", "bw-side");
   if (side.title) box.appendChild(make("h3", "", side.title));
   if (side.text) box.appendChild(markedText(side.text));
-  const best = Math.max(...side.bars.map((bar) => bar.share));
-  for (const bar of side.bars) box.appendChild(drawBar(bar, side, bar.share === best && side.bars.length > 1, look));
+  for (const bar of side.bars) box.appendChild(drawBar(bar, side, bar.label === side.best, look));
   if (side.hidden) box.appendChild(make("p", "bw-quiet", `${side.hidden} less likely labels are in the table`));
   return box;
 }

@@ -38,4 +38,4 @@ def token_pairs_figure(cosines: Array, first: Sequence[str], second: Sequence[st
         colorbar={"title": "cosine", "thickness": 12}, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "second sentence", "sentence", height=170 + 26 * len(first))
     figure.update_yaxes(type="category", autorange="reversed")
-    return figure.update_xaxes(type="category", tickangle=-45 if len(second) > 8 else 0)
+    return figure.update_xaxes(type="category", tickangle=-45 if len(second) > 4 else 0)

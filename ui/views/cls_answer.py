@@ -51,6 +51,7 @@ def side(
     top = 5.0 if regression else 1.0
     return {
         "title": title, "text": text, "low": 0.0, "high": top, "hidden": max(0, len(labels) - BARS),
+        "best": None if regression else result.label,
         "bars": [{
             "label": labels[n], "value": values[n], "share": min(1.0, max(0.0, values[n] / top)),
             "text": f"{values[n]:.2f}" if regression else share(values[n]),

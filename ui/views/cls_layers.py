@@ -54,10 +54,10 @@ def cls_states(model: str, sentences: list[str]) -> np.ndarray:
 def _in_words(probe: Probe, reading: np.ndarray) -> str:
     best = int(probe.accuracy.argmax())
     names = figures.layer_names(len(reading))
-    return (f"In layer {names[-1]} the probe reads “{probe.labels[1]}” with {share(reading[-1])}. It is right most often "
-            f"in layer {names[best]}: {share(probe.accuracy[best])} of {probe.sentences} sentences, each judged by a "
-            "probe that had not seen it (guessing gives 50 %). Before layer 1 every sentence has the same [CLS], so "
-            "there is nothing to read.")
+    return (f"In layer {names[-1]} the probe reads “{probe.labels[1]}” with {share(reading[-1])}. "
+            f"It is right most often in layer {names[best]}: {share(probe.accuracy[best])} of {probe.sentences} "
+            "sentences, each judged by a probe that had not seen it (guessing gives 50 %). "
+            "Before layer 1 every sentence has the same [CLS], so there is nothing to read.")
 
 
 def _draw_attention(trace: Trace, layer: int) -> None:

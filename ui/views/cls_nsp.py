@@ -57,7 +57,8 @@ def _buttons(here: Here) -> None:
     """Swap the inputs themselves, or draw a random second sentence."""
     pool = examples("nsp")["random_b"]
     after = pool[(pool.index(here.pair) + 1) % len(pool)] if here.pair in pool else pool[0]
-    st.button("Swap A and B", key="nsp_swap", on_click=put, args=(here.pair or "", here.text), disabled=here.pair is None)
+    st.button("Swap A and B", key="nsp_swap", on_click=put, args=(here.pair or "", here.text),
+              disabled=here.pair is None)
     st.button("Put a random B", key="nsp_random", on_click=put, args=(here.text, after))
 
 
@@ -82,7 +83,7 @@ def _side(trace: Trace, title: str) -> dict[str, Any]:
     shares = [float(p) for p in softmax(trace.nsp_logits)]
     logits = [float(v) for v in trace.nsp_logits]
     return {
-        "title": title, "text": None, "low": 0.0, "high": 1.0, "hidden": 0,
+        "title": title, "text": None, "best": LABELS[int(shares[1] > shares[0])], "low": 0.0, "high": 1.0, "hidden": 0,
         "bars": [{"label": label, "value": p, "share": p, "text": share(p), "below": f"logit {v:+.2f}"}
                  for label, p, v in zip(LABELS, shares, logits)],
         "table": [list(row) for row in zip(LABELS, shares, logits)],

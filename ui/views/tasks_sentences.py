@@ -9,7 +9,7 @@ import numpy as np
 from bert_core import Trace
 from bert_core.figures import tasks as figures
 from bert_core.measures.similarity import cosine_to, sentence_vector, unit
-from ui import components, controls, notices, state
+from ui import components, notices, state
 from ui.state import Here
 from ui.views.cls_answer import answer, labels_of, side, verdict
 from ui.views.task_models import examples, say, share, try_buttons
@@ -68,7 +68,7 @@ def _cosines(model: str, first: Trace, second: Trace) -> dict:
     kinds = (("in context", "mean"), ("static vectors only", "static"))
     values = [float(cosine_to(sentence_vector(first, kind), sentence_vector(second, kind))) for _, kind in kinds]
     return {
-        "title": model, "text": None, "low": -1.0, "high": 1.0, "hidden": 0,
+        "title": model, "text": None, "best": None, "low": -1.0, "high": 1.0, "hidden": 0,
         "bars": [{"label": label, "value": value, "share": max(0.0, value), "text": f"cosine {value:.2f}"}
                  for (label, _), value in zip(kinds, values)],
         "table": [[label, value] for (label, _), value in zip(kinds, values)],
@@ -79,7 +79,8 @@ def _draw_tokens(first: Trace, second: Trace, model: str) -> None:
     """Cosine of every token of A to every token of B in the last layer."""
     rows, columns = first.encoding.content[:ON_MAP], second.encoding.content[:ON_MAP]
     a, b = unit(first.hidden_states[-1][list(rows)]), unit(second.hidden_states[-1][list(columns)])
-    names = [[f"{n} {trace.encoding.tokens[n]}" for n in places] for trace, places in ((first, rows), (second, columns))]
+    names = [[f"{n} {trace.encoding.tokens[n]}" for n in places]
+             for trace, places in ((first, rows), (second, columns))]
     components.chart(figures.token_pairs_figure(np.clip(a @ b.T, -1.0, 1.0), *names), "pair_tokens")
     say(f"Each sentence was read on its own by {model}; the map compares their tokens in the last layer.")
 

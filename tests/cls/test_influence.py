@@ -1,0 +1,53 @@
+"""The page's attributions on the models that are shipped: complete, and the same as by hand."""
+
+import numpy as np
+import pytest
+
+from bert_core import TraceRequest, load_engine
+from bert_core.load import shipped_names
+from bert_core.measures.attribution import Target, integrated_gradients, leave_one_out
+from bert_core.tasks import classify, is_next
+from ui.views.cls_answer import STEPS
+
+PAIR = ("The girl opened the old wooden box.", "Inside she found a letter.")
+SENTENCES = ("The film was slow, but I loved every minute of it.", "I would not recommend this place to anyone.",
+             "What a wonderful surprise!", "The actors are good, but the story is dull.")
+
+
+@pytest.mark.parametrize("name", [n for n in shipped_names() if n == "twin-bert"])
+def test_gradients_are_complete_for_the_next_sentence_head(name):
+    loaded = load_engine(name).loaded(name)
+    for index in (0, 1):
+        result = integrated_gradients(loaded, TraceRequest(*PAIR), Target("nsp", index), steps=STEPS)
+        change = result.output - result.baseline
+        assert abs(result.values.sum() - change) <= 0.01 * abs(change)
+        assert result.gap <= 0.01
+
+
+@pytest.mark.parametrize("name", [n for n in shipped_names() if n == "twin-bert-sst2"])
+@pytest.mark.parametrize("text", SENTENCES)
+def test_gradients_are_complete_for_the_shipped_classifier(name, text):
+    loaded = load_engine(name).loaded(name)
+    result = integrated_gradients(loaded, TraceRequest(text), Target("classification", 1), STEPS)
+    assert result.gap <= 0.01
+
+
+def test_leaving_out_is_masking_and_running_again(tiny_classifier):
+    engine = load_engine(tiny_classifier)
+    text = "the film was not good ."
+    result = leave_one_out(engine.loaded(), TraceRequest(text), Target("classification", 1))
+    whole = classify(engine, text).logits[1]
+    words = text.split()
+    for n in range(len(words)):
+        without = " ".join("[MASK]" if m == n else word for m, word in enumerate(words))
+        assert result.values[n + 1] == pytest.approx(whole - classify(engine, without).logits[1], abs=1e-5)
+    assert result.values[[0, -1]].tolist() == [0.0, 0.0]
+
+
+def test_leaving_out_works_on_a_pair(tiny_bert):
+    engine = load_engine(tiny_bert)
+    target, first, second = Target("nsp", 0, scale="probability"), "the dog barked", "we walked home"
+    result = leave_one_out(engine.loaded(), TraceRequest(first, second), target)
+    moved = is_next(engine, first, second) - is_next(engine, first, "we [MASK] home")
+    assert result.values[result.tokens.index("walked")] == pytest.approx(moved, abs=1e-6)
+    assert np.isfinite(result.values).all()
