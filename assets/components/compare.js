@@ -5,6 +5,8 @@ export default function (component) {
   const state = unpack(data);
   const grid = child(parentElement, "div", "cmp-grid");
   grid.replaceChildren(...state.cards.map((card) => readerCard(card)));
+  theme(parentElement);
+  onThemeChange(parentElement, () => theme(parentElement));
   numbersTable(parentElement, state.label, ["reader", "model", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => [
       ...(card.truth && card.truth.p !== undefined

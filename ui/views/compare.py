@@ -19,8 +19,8 @@ ARGUMENT = (
 )
 
 CAUTION = (
-    "To be fair to ELMo: the plain product counts how common a word is twice, once for each reader, which favours words "
-    "like “the”; a trained join could correct that. And BERT reads with a [MASK] in the gap, the other two without."
+    "To be fair to ELMo: the plain product counts how common a word is twice, once for each reader, which favours "
+    "words like “the”; a trained join could correct that."
 )
 
 

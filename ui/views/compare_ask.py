@@ -88,27 +88,36 @@ def ask(here: Here, with_guesses: bool = False) -> Asked:
     """
     readers = choose_readers(here)
     encoding = state.loaded(readers.masked).tokenizer.encode(here.text, here.pair)
-    left, middle, right = st.columns([4, 2, 2], gap="small", vertical_alignment="bottom")
-    with left:
-        _examples()
     if not encoding.content:
+        _examples()
         state.stop("There is no word to hide: type a sentence, or choose an example.")
-    with right:
-        guesses = controls.slider("Guesses", 3, 15, "k", 5) if with_guesses else 5
-    place = (chips.tokens(encoding, "at", select="one", selected=(default_place(encoding),),
-                          label="Choose the word to hide") or (default_place(encoding),))[0]
-    question = compare.question_at(encoding, place)
-    word = question.word
-    if place in encoding.mask_positions:
-        with middle:
+    place = _place(encoding)
+    question, is_gap = compare.question_at(encoding, place), place in encoding.mask_positions
+    columns = iter(st.columns([4, *[2] * (is_gap + with_guesses)], gap="small", vertical_alignment="bottom"))
+    with next(columns):
+        _examples()
+    word, guesses = question.word, 5
+    if is_gap:
+        with next(columns):
             word = _behind_the_mask(here)
         question = with_word(question, word) if word else question
+    if with_guesses:
+        with next(columns):
+            guesses = controls.slider("Guesses", 3, 15, "k", 5)
+    chips.tokens(encoding, "at", select="one", selected=(place,), label="Choose the word to hide")
     encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)
     positions = compare.positions_of(encoding, question)
     if readers.left and set(encoding.mask_positions) - set(positions):
         notices.note(f"The sentence has other gaps. {readers.left} reads them as the piece [MASK], "
                      "which it never met in training.")
     return Asked(here, readers, encoding, positions, question, word, guesses)
+
+
+def _place(encoding: Encoding) -> int:
+    """The chosen token, from the address."""
+    specials = [n for n, special in enumerate(encoding.special) if special]
+    chosen = chips.chosen_positions("at", len(encoding), (default_place(encoding),), specials, only_one=True)
+    return chosen[0] if chosen else default_place(encoding)
 
 
 def default_place(encoding: Encoding) -> int:

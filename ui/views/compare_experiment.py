@@ -103,8 +103,8 @@ def _draw() -> None:
     progress, picture = st.session_state["_compare_slots"]
     if job is None:
         with progress.container():
-            say("Nothing has been run yet. BERT takes a run for every piece of every sentence, so many pairs take a while; "
-                "you can stop at any time.", "cmp-small")
+            say("Nothing has been run yet. BERT takes a run for every piece of every sentence, so many pairs take "
+                "a while; you can stop at any time.", "cmp-small")
         return
     state = "running" if job.running else "stopped" if job.stopped else "done"
     progress.progress(job.done / len(job.pairs), f"{job.done} of {len(job.pairs)} pairs, {state}")

@@ -60,8 +60,8 @@ def _one(reader: str, model: str, prompt: str, count: int) -> None:
     say(f"**{NAMES[reader]}** · {model}", "cmp-small")
     st.html(f'<p class="cmp-written" style="--mark:{COLOURS[reader]}"><span class="start">{html.escape(prompt)}</span> '
             f"{pieces}</p>")
-    how = ("It fills a row of [MASK]s from left to right, its likeliest piece first; it was trained to fill a few gaps in "
-           "a finished text, not to write one." if reader == "both" else
+    how = ("It fills a row of [MASK]s from left to right, its likeliest piece each time; it was trained to fill a few "
+           "gaps in a finished text, not to write one." if reader == "both" else
            "It puts down its likeliest next piece, again and again: that is what it was trained for.")
     say(how, "cmp-small")
     table(f"What {model} wrote", ("piece", "probability"), _rows(written))

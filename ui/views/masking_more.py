@@ -131,9 +131,9 @@ def pseudo_perplexity(here: Here) -> None:
     values: list[float | None] = [None] * len(encoding)
     labels = [""] * len(encoding)
     for place, surprise in zip(places, nats.tolist(), strict=True):
-        values[place], labels[place] = math.exp(-surprise), f"{100 * math.exp(-surprise):.1f} %"
+        values[place], labels[place] = math.exp(-surprise), figures.percent(math.exp(-surprise))
     left_out = len(encoding.content) - len(encoding.mask_positions) - len(places)
     cut = f" Only the first {len(places)} pieces are scored; {left_out} are not." if left_out > 0 else ""
     chips.tokens(encoding, "scored", values=values, labels=labels, label="Tokens, each shaded by its own probability")
     notices.result(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.2f} nats "
-                   f"over {len(places)} pieces; pseudo-log-likelihood {-nats.sum():.2f} nats.{cut}")
+                   f"over {len(places)} pieces; pseudo-log-likelihood −{nats.sum():.2f} nats.{cut}")
