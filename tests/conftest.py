@@ -1,0 +1,57 @@
+"""Fixtures that every test may use: tiny random checkpoints, made once a session, and their engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.checkpoints import make_bert
+
+torch.set_num_threads(1)
+
+SENTIMENT = {0: "negative", 1: "positive"}
+ENTITIES = dict(enumerate(("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")))
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory) -> Callable[..., str]:
+    """checkpoint(architecture, **config changes) -> folder of a tiny random BERT, cached."""
+    made: dict[tuple, Path] = {}
+
+    def make(architecture: str = "BertForPreTraining", seed: int = 3, **changes) -> str:
+        key = (architecture, seed, repr(sorted(changes.items())))
+        if key not in made:
+            made[key] = make_bert(tmp_path_factory.mktemp(architecture), architecture, seed, **changes)
+        return str(made[key])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(checkpoint) -> str:
+    """Folder of a tiny BERT with masked-LM and next-sentence heads."""
+    return checkpoint("BertForPreTraining")
+
+
+@pytest.fixture(scope="session")
+def tiny_gpt(checkpoint) -> str:
+    """Folder of its causal twin."""
+    return checkpoint("BertLMHeadModel", is_decoder=True)
+
+
+@pytest.fixture(scope="session")
+def tiny_classifier(checkpoint) -> str:
+    return checkpoint("BertForSequenceClassification", id2label=SENTIMENT)
+
+
+@pytest.fixture(scope="session")
+def tiny_ner(checkpoint) -> str:
+    return checkpoint("BertForTokenClassification", id2label=ENTITIES)
+
+
+@pytest.fixture(scope="session")
+def tiny_qa(checkpoint) -> str:
+    return checkpoint("BertForQuestionAnswering")
