@@ -120,7 +120,11 @@ class Tokenizer:
     @property
     def largest_id(self) -> int:
         """Largest id of the vocabulary proper, pieces added later left out."""
-        return self._whole.get_vocab_size(with_added_tokens=False) - 1
+        return max(self._whole.get_vocab(with_added_tokens=False).values(), default=0)
+
+    def knows(self, index: int) -> bool:
+        """Whether a piece has this id."""
+        return self._whole.id_to_token(int(index)) is not None
 
     @property
     def backend(self) -> FastTokenizer:

@@ -71,8 +71,11 @@ class PythonTokenizer(Tokenizer):
         unknown = found == self._theirs.unk_token_id and token != self._theirs.unk_token
         return None if unknown else found
 
+    def knows(self, index: int) -> bool:
+        return 0 <= int(index) < self.vocab_size
+
     def token_of(self, index: int) -> str:
-        if not 0 <= int(index) < self.vocab_size:
+        if not self.knows(index):
             raise ValueError(f"id {index} is outside the vocabulary of {self.vocab_size} pieces")
         return self._theirs.convert_ids_to_tokens(int(index))
 

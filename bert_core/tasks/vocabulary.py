@@ -74,19 +74,19 @@ def top_predictions(logits: np.ndarray, tokenizer: Tokenizer, top: int) -> tuple
     """The `top` most probable pieces of one row of vocabulary logits.
 
     Args:
-        logits: (V,); rows beyond the tokenizer's vocabulary (padding of the
-            table) are never given.
+        logits: (V,); an id that is no piece (padding of the table) is never given.
 
     Raises:
         ValueError: `top` is below 1.
     """
     if top < 1:
         raise ValueError(f"top {top}: ask for at least 1 prediction")
-    probabilities = softmax(logits)[: tokenizer.vocab_size]
-    top = min(top, len(probabilities))
-    best = np.argpartition(-probabilities, top - 1)[:top]
-    best = best[np.argsort(-probabilities[best], kind="stable")]
-    return tuple(Prediction(tokenizer.token_of(i), int(i), float(probabilities[i])) for i in best)
+    probabilities = softmax(logits)
+    no_pieces = max(len(probabilities) - tokenizer.vocab_size, 0)
+    count = min(top + no_pieces, len(probabilities))
+    best = np.argpartition(-probabilities, count - 1)[:count]
+    best = [int(i) for i in best[np.argsort(-probabilities[best], kind="stable")] if tokenizer.knows(i)]
+    return tuple(Prediction(tokenizer.token_of(i), i, float(probabilities[i])) for i in best[:top])
 
 
 def fill_mask(

@@ -1,0 +1,224 @@
+"""The command line as outside checks use it: JSON out, one line of error, exit code 2."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bert_core.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def run(capsys):
+    """run(*arguments) -> (exit code, standard output, standard error)."""
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def refused(run):
+    """refused(*arguments) -> the one line of error, after checking that it is one."""
+    def call(*arguments: str) -> str:
+        code, out, error = run(*arguments)
+        assert (code, out) == (2, "")
+        assert error.count("\n") == 1
+        assert "Traceback" not in error
+        return error
+
+    return call
+
+
+def answer(run, *arguments: str):
+    code, out, error = run(*arguments, "--json")
+    assert (code, error) == (0, "")
+    return json.loads(out)
+
+
+def test_fill_mask_gives_every_gap_with_its_position(run, tiny_bert):
+    found = answer(run, "fill-mask", "the [MASK] barked all [MASK] .", "--model", tiny_bert, "--top", "3")
+    assert [gap["position"] for gap in found] == [2, 5]
+    for gap in found:
+        probabilities = [prediction["probability"] for prediction in gap["predictions"]]
+        assert len(probabilities) == 3
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert set(gap["predictions"][0]) == {"token", "id", "probability"}
+
+
+def test_masks_beyond_the_cut_have_no_predictions_and_a_warning_says_so(run, tiny_bert):
+    text = "dog " * 50 + "[MASK] night [MASK]"
+    code, out, error = run("fill-mask", "[MASK] " + text, "--model", tiny_bert, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert [gap["position"] for gap in found] == [1, 52, 54]
+    assert [len(gap["predictions"]) for gap in found] == [5, 0, 0]
+    assert error.startswith("warning: cut at the model's limit of 37 tokens; 19 more")
+    assert error.count("\n") == 1
+
+
+def test_top_is_bounded_by_the_vocabulary_and_must_be_positive(run, refused, tiny_bert):
+    found = answer(run, "fill-mask", "[MASK]", "--model", tiny_bert, "--top", "100000")
+    assert len(found[0]["predictions"]) == 117
+    assert sum(p["probability"] for p in found[0]["predictions"]) == pytest.approx(1)
+    for top in ("0", "-3"):
+        assert "at least 1" in refused("fill-mask", "[MASK]", "--model", tiny_bert, "--top", top)
+
+
+def test_a_mask_is_needed_and_a_causal_model_cant_fill_it(refused, tiny_bert, tiny_gpt):
+    assert "no [MASK]" in refused("fill-mask", "the dog", "--model", tiny_bert)
+    assert "is causal" in refused("fill-mask", "the [MASK]", "--model", tiny_gpt)
+
+
+@pytest.mark.parametrize(("command", "texts", "head"), [
+    ("next", ["x"], "next-token"), ("classify", ["x"], "classification"), ("ner", ["x"], "token-classification"),
+    ("answer", ["x", "y"], "question-answering"),
+])
+def test_a_head_that_is_not_there_never_answers(command, texts, head, refused, tiny_bert):
+    assert f"no trained {head} head" in refused(command, *texts, "--model", tiny_bert)
+
+
+def test_nsp_needs_its_head(refused, run, tiny_bert, tiny_gpt):
+    assert 0 < answer(run, "nsp", "the dog", "barked", "--model", tiny_bert)["is_next"] < 1
+    assert "no trained next-sentence head" in refused("nsp", "a", "b", "--model", tiny_gpt)
+
+
+def test_next_reads_the_last_row_and_score_sums_the_chain(run, tiny_gpt):
+    from bert_core import TraceRequest, load_engine
+
+    trace = load_engine(tiny_gpt).run(TraceRequest("the dog barked"))
+    logs = trace.lm_logits - np.logaddexp.reduce(trace.lm_logits, axis=1, keepdims=True)
+    found = answer(run, "next", "the dog barked", "--model", tiny_gpt)
+    assert found["predictions"][0]["id"] == int(trace.lm_logits[3].argmax())
+    score = answer(run, "score", "the dog barked", "--model", tiny_gpt)
+    assert score["tokens"] == 3
+    assert score["log_likelihood"] == pytest.approx(sum(logs[n, trace.input_ids[n + 1]] for n in range(3)), abs=1e-4)
+
+
+def test_score_of_a_bert_masks_one_piece_at_a_time(run, tiny_bert):
+    from bert_core import TraceRequest, load_engine
+
+    engine, total = load_engine(tiny_bert), 0.0
+    plain = engine.run(TraceRequest("the dog barked"))
+    for place in (1, 2, 3):
+        row = engine.run(TraceRequest("the dog barked", masked=(place,))).mlm_logits[0].astype(np.float64)
+        total += row[plain.input_ids[place]] - np.logaddexp.reduce(row)
+    assert answer(run, "score", "the dog barked", "--model", tiny_bert)["log_likelihood"] == \
+        pytest.approx(total, abs=1e-4)
+
+
+def test_classify_one_text_or_two(run, tiny_classifier):
+    for texts in (["a good film"], ["a good film", "it was bad"]):
+        found = answer(run, "classify", *texts, "--model", tiny_classifier)
+        assert set(found["probabilities"]) == {"negative", "positive"}
+        assert found["probability"] == max(found["probabilities"].values())
+        assert sum(found["probabilities"].values()) == pytest.approx(1)
+
+
+def test_ner_offsets_are_code_points(run, tiny_ner):
+    text = "😀 paris, the 中 dog"
+    for entity in answer(run, "ner", text, "--model", tiny_ner)["entities"]:
+        assert text[entity["start"]:entity["end"]] == entity["text"]
+        assert entity["label"] in {"PER", "LOC", "ORG"}
+        assert 0 < entity["score"] <= 1
+
+
+def test_answer_is_a_span_of_the_context(run, tiny_qa):
+    context = "😀 the dog slept in the garden . " * 9
+    found = answer(run, "answer", "where was the dog?", context, "--model", tiny_qa)
+    assert context[found["start"]:found["end"]] == found["text"] != ""
+
+
+def test_embed_is_the_normalised_mean_of_the_words(run, tiny_bert):
+    from bert_core import TraceRequest, load_engine
+
+    vector = np.array(answer(run, "embed", "the dog", "--model", tiny_bert)["vector"])
+    mean = load_engine(tiny_bert).run(TraceRequest("the dog")).hidden_states[-1, 1:3].mean(axis=0)
+    np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-6)
+
+
+def test_trace_writes_plain_arrays(run, tiny_bert, tmp_path):
+    out = tmp_path / "t.npz"
+    answer(run, "trace", "the dog", "--pair", "a [MASK]", "--attention", "causal", "--model", tiny_bert, "--out", str(out))
+    with np.load(out, allow_pickle=False) as arrays:
+        assert arrays["attention_kind"] == "causal"
+        assert arrays["tokens"].tolist() == ["[CLS]", "the", "dog", "[SEP]", "a", "[MASK]", "[SEP]"]
+        assert arrays["attention_probs"].shape == (2, 3, 7, 7)
+        assert arrays["mlm_logits"].shape == (1, 117)
+    answer(run, "trace", "", "--all-logits", "--model", tiny_bert, "--out", str(out))
+    with np.load(out, allow_pickle=False) as arrays:
+        assert arrays["mlm_positions"].tolist() == [0, 1]
+
+
+def test_a_file_gives_a_list_with_errors_in_their_places(run, tiny_bert, tmp_path):
+    file = tmp_path / "lines.txt"
+    file.write_bytes(b"\xef\xbb\xbfthe [MASK]\n\nno gap\r\n\xff\n[MASK]\x0bx\na\tb\n[MASK]")
+    code, out, error = run("fill-mask", "--file", str(file), "--model", tiny_bert)
+    found = json.loads(out)
+    assert (code, error) == (0, "")
+    assert [type(entry).__name__ for entry in found] == ["list", "dict", "dict", "dict", "list", "dict", "list"]
+    assert [entry["error"] for entry in found if isinstance(entry, dict)] == [
+        "the text is empty", "the text has no [MASK] to fill", "the line is not UTF-8",
+        "fill-mask takes TEXT; got 2 texts"]
+    assert found[0] == answer(run, "fill-mask", "the [MASK]", "--model", tiny_bert)
+
+
+def test_a_file_of_pairs(run, tiny_bert, tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("the dog\tbarked\nonly one\n", encoding="utf-8")
+    found = json.loads(run("nsp", "--file", str(file), "--model", tiny_bert)[1])
+    assert found[0] == answer(run, "nsp", "the dog", "barked", "--model", tiny_bert)
+    assert found[1] == {"error": "nsp takes A and B; got 1 texts"}
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["nonsense"], ["fill-mask"], ["fill-mask", "a", "b"], ["fill-mask", " "], ["fill-mask", "x", "--top", "two"],
+    ["fill-mask", "x", "--bogus"], ["nsp", "only one"], ["trace", "x"], ["trace", "x", "--out", "/no/such/dir/x.npz"],
+    ["trace", "x", "--out", "x.npz", "--attention", "sideways"], ["fill-mask", "--file", "/no/such/file"],
+    ["fill-mask", "x [MASK]", "--model", "no such model"], ["fill-mask", "x", "--file", "y"], ["score", ""],
+    ["pretrain"], ["fill-mask", "x [MASK]", "--model", ""],
+])
+def test_every_misuse_is_one_line_and_exit_code_two(arguments, refused, tiny_bert):
+    with_model = ["--model", tiny_bert] if arguments[:1] and arguments[0] in ("trace", "score") else []
+    refused(*arguments, *with_model)
+
+
+def test_models_lists_what_is_shipped(run):
+    from bert_core.load import shipped_names
+
+    found = answer(run, "models")
+    assert [model["name"] for model in found] == list(shipped_names())
+    for model in found:
+        assert set(model) == {"name", "architecture", "tasks", "parameters", "shipped"}
+
+
+def test_people_get_lines(run, tiny_bert):
+    code, out, error = run("fill-mask", "the [MASK]", "--model", tiny_bert)
+    assert (code, error) == (0, "")
+    assert out.startswith("[MASK] at 2\n")
+
+
+def test_as_a_process_with_any_bytes(tiny_bert):
+    """What a shell hands over, odd bytes included; help needs no torch."""
+    whole = [sys.executable, "-m", "bert_core"]
+    done = subprocess.run([*whole, "fill-mask", b"\xff [MASK] \xf0\x9f\x98\x80", "--model", tiny_bert, "--json"],
+                          cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(json.loads(done.stdout)[0]["predictions"]) == 5
+    light = "import sys; from bert_core.cli import main; main(['nonsense']); assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", light], cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
+def test_the_usual_path_never_imports_transformers(tiny_bert):
+    code = (f"import sys; from bert_core.cli import main; main(['fill-mask', 'a [MASK]', '--model', {tiny_bert!r}]); "
+            "assert 'transformers' not in sys.modules")
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False).returncode == 0
