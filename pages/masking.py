@@ -5,9 +5,11 @@ from ui.views import masking, masking_more
 
 here = shell.open_page("masking")
 masking.need_head(here)
-view = controls.view(["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"])
+with controls.row():
+    view = controls.view(["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"])
+    guesses = controls.slider("Guesses", 3, 20, "k", 6, width=180) if view == "Fill the gap" else 0
 if view == "Fill the gap":
-    masking.fill_in(here, controls.slider("Guesses", 3, 20, "k", 6))
+    masking.fill_in(here, guesses)
 elif view == "Before and after":
     masking_more.before_and_after(here)
 elif view == "Two sentences":

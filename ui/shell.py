@@ -72,10 +72,7 @@ def _inputs() -> None:
 
 def _sidebar() -> None:
     """The model picker."""
-    names = [info.name for info in state.models()]
-    default = settings.default_model()
-    if default not in names:
-        names.insert(0, default)
+    names, default = state.model_names(), settings.default_model()
     chosen = st.session_state.get("model")
     if chosen and chosen not in names:
         names.append(chosen)

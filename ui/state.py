@@ -16,7 +16,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from bert_core import LoadError, MissingPart, Trace, TraceRequest, load_engine
-from bert_core.load import Loaded, ModelInfo
+from bert_core.load import Loaded, ModelInfo, shipped_names
 from bert_core.serving import Engine, Superseded
 from bert_core.serving.metrics import serve_if_asked
 from bert_core.tokenizer import Encoding
@@ -26,6 +26,8 @@ Value = TypeVar("Value")
 
 #: A sentence whose gap only the words on its right can fill.
 DEFAULT_TEXT = "She poured the [MASK] into her cup and drank it slowly."
+#: Models of a folder or the hub that a visitor's picker remembers.
+MOST_OWN_MODELS = 8
 #: Seconds for which a dropped link value stays on screen.
 NOTICE_SECONDS = 20.0
 
@@ -78,11 +80,21 @@ def engine() -> Engine:
 
 def loaded(name: str | None = None) -> Loaded:
     """Model and tokenizer, or the one-line problem and the end of the page."""
-    return _or_stop(lambda: engine().loaded(settings.check_model_name(name or here().model)))
+    name = name or here().model
+    found = _or_stop(lambda: engine().loaded(settings.check_model_name(name)))
+    if name not in model_names():
+        st.session_state["_own_models"] = [*st.session_state.get("_own_models", []), name][-MOST_OWN_MODELS:]
+    return found
+
+
+def model_names() -> list[str]:
+    """Shipped models, the default, and those that this visitor loaded; loads none of them."""
+    own = st.session_state.get("_own_models", [])
+    return list(dict.fromkeys((*shipped_names(), settings.default_model(), *own)))
 
 
 def models() -> tuple[ModelInfo, ...]:
-    """Shipped models and those loaded in this process."""
+    """What every model of this process can do; loads all that are shipped, so prefer `model_names`."""
     return engine().models()
 
 

@@ -48,8 +48,25 @@ function child(parent, tag, name, attributes = {}) {
     element.className = name;
     parent.appendChild(element);
   }
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) put(element, key, value);
   return element;
+}
+
+// Set a text or an attribute only if it changed: unchanged nodes are not painted again.
+function putText(element, text) { if (element.textContent !== text) element.textContent = text; }
+function put(element, name, value) {
+  if (value === null) element.removeAttribute(name);
+  else if (element.getAttribute(name) !== value) element.setAttribute(name, value);
+}
+
+// Children of `parent`, one an item: existing ones are updated in place.
+// build() makes an element, fill(element, item, index) writes an item into it.
+function each(parent, items, build, fill) {
+  while (parent.children.length > items.length) parent.lastChild.remove();
+  items.forEach((item, n) => {
+    const element = parent.children[n] ?? parent.appendChild(build());
+    fill(element, item, n);
+  });
 }
 
 function make(tag, name = "", text = "", attributes = {}) {
@@ -126,15 +143,15 @@ function parseColour(text) {
 // {dark, ink, paper, soft, line, primary, font}: the page's colours as [r, g, b]
 // and its font for canvases; sets data-theme on the component so that tokens.css follows.
 function theme(parent) {
-  const read = (name) => parseColour(cssValue(parent, name));
+  const host = parent instanceof ShadowRoot ? parent.host : parent, style = getComputedStyle(host);
+  const read = (name) => parseColour(style.getPropertyValue(name).trim());
   const paper = read("--st-background-color");
   const dark = 0.299 * paper[0] + 0.587 * paper[1] + 0.114 * paper[2] < 128;
-  const host = parent instanceof ShadowRoot ? parent.host : parent;
-  host.setAttribute("data-theme", dark ? "dark" : "light");
+  put(host, "data-theme", dark ? "dark" : "light");
   return {
     dark, paper, ink: read("--st-text-color"), soft: read("--st-secondary-background-color"),
     line: read("--st-border-color"), primary: read("--st-primary-color"),
-    font: cssValue(parent, "--st-font") || "sans-serif",
+    font: style.getPropertyValue("--st-font").trim() || "sans-serif",
   };
 }
 
@@ -222,34 +239,32 @@ function chipRow(parent, chips, options) {
   const look = theme(parent.getRootNode() instanceof ShadowRoot ? parent.getRootNode() : parent);
   const active = options.select !== "none";
   parent.classList.add("bw-chips");
-  parent.setAttribute("role", active ? "listbox" : "list");
-  if (active) parent.setAttribute("aria-multiselectable", String(options.select === "many"));
-  parent.setAttribute("aria-label", options.label || "Tokens");
-  while (parent.children.length > chips.length) parent.lastChild.remove();
-  const focused = Math.max(0, [...parent.children].findIndex((c) => c.tabIndex === 0));
-  chips.forEach((chip, n) => {
-    let box = parent.children[n];
-    if (!box) {
-      box = make("div");
-      box.append(make("span", "bw-chip-text"), make("span", "bw-chip-label"));
-      parent.appendChild(box);
-    }
-    const chosen = options.selected?.has(n) ?? false, fixed = options.fixed?.has(n) ?? false;
-    box.className = `bw-chip bw-${chip.k}` + (chosen ? " bw-on" : "") + (active && !fixed ? " bw-can" : "");
-    box.firstChild.textContent = chip.t;
-    box.lastChild.textContent = chip.l ?? "";
-    box.setAttribute("role", active ? "option" : "listitem");
-    box.setAttribute("aria-label", describeChip(chip, n));
-    if (active) {
-      box.setAttribute("aria-selected", String(chosen));
-      if (fixed) box.setAttribute("aria-disabled", "true"); else box.removeAttribute("aria-disabled");
-      box.tabIndex = n === Math.min(focused, chips.length - 1) ? 0 : -1;
-    }
-    const colour = chip.v === undefined || chip.v === null ? null : probabilityColour(chip.v, look);
-    box.style.background = colour ? rgb(colour) : "";
-    box.style.color = colour ? inkOn(colour) : "";
+  put(parent, "role", active ? "listbox" : "list");
+  put(parent, "aria-multiselectable", active ? String(options.select === "many") : null);
+  put(parent, "aria-label", options.label || "Tokens");
+  const focused = Math.min(chips.length - 1, Math.max(0, [...parent.children].findIndex((c) => c.tabIndex === 0)));
+  const build = () => {
+    const box = make("div");
+    box.append(make("span", "bw-chip-text"), make("span", "bw-chip-label"));
+    return box;
+  };
+  each(parent, chips, build, (box, chip, n) => {
+    fillChip(box, chip, n, look, options.selected?.has(n) ?? false, options.fixed?.has(n) ?? false, active);
+    if (active) box.tabIndex = n === focused ? 0 : -1;
   });
   chipEvents(parent, chips, options, active);
+}
+
+function fillChip(box, chip, n, look, chosen, fixed, active) {
+  put(box, "class", `bw-chip bw-${chip.k}` + (chosen ? " bw-on" : "") + (active && !fixed ? " bw-can" : ""));
+  putText(box.firstChild, chip.t);
+  putText(box.lastChild, chip.l ?? "");
+  put(box, "role", active ? "option" : "listitem");
+  put(box, "aria-label", describeChip(chip, n));
+  put(box, "aria-selected", active ? String(chosen) : null);
+  put(box, "aria-disabled", active && fixed ? "true" : null);
+  const colour = chip.v === undefined || chip.v === null ? null : probabilityColour(chip.v, look);
+  put(box, "style", colour ? `background:${rgb(colour)};color:${inkOn(colour)}` : null);
 }
 
 const KIND_WORDS = { special: "special token", mask: "mask", sub: "subword", word: "", unk: "unknown" };

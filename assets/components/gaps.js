@@ -13,42 +13,40 @@ export default function (component) {
     });
   };
   draw(new Set(state.selected));
-  hint.textContent = state.hint;
+  putText(hint, state.hint);
   hint.hidden = state.hint === "";
-  cards.replaceChildren(...state.cards.map((card) => gapCard(card)));
+  each(cards, state.cards, () => make("section", "bw-card"), fillCard);
   numbersTable(parentElement, "Guesses for each gap", ["gap", "run", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => card.lists.flatMap((list) =>
       list.rows.map((guess, n) => [card.title, list.name || "–", guess.rank ?? n + 1, guess.t, guess.p]))), state.cards.length > 0);
   onThemeChange(parentElement, () => draw(new Set(state.selected)));
 }
 
-function gapCard(card) {
-  const box = make("section", "bw-card", "", { "aria-label": card.title });
-  box.appendChild(make("h2", "", card.title));
-  if (card.note) box.appendChild(make("p", "bw-card-note", card.note));
-  const lists = make("div", "bw-lists");
-  for (const list of card.lists) {
-    const column = make("div", "bw-list");
-    if (list.name) column.appendChild(make("h3", "", list.name));
-    const rows = make("ol");
-    for (const guess of list.rows) rows.appendChild(guessRow(guess));
-    column.appendChild(rows);
-    lists.appendChild(column);
-  }
-  box.appendChild(lists);
-  return box;
+function fillCard(box, card) {
+  put(box, "aria-label", card.title);
+  putText(child(box, "h2", "bw-card-title"), card.title);
+  const lists = child(box, "div", "bw-lists");
+  each(lists, card.lists, () => make("div", "bw-list"), (column, list) => {
+    const name = child(column, "h3", "bw-list-name");
+    putText(name, list.name);
+    name.hidden = list.name === "";
+    each(child(column, "ol", "bw-guesses"), list.rows, buildGuess, fillGuess);
+  });
 }
 
-function guessRow(guess) {
-  const row = make("li", guess.hit ? "bw-guess bw-hit" : "bw-guess");
-  if (guess.gap) row.classList.add("bw-after-gap");
-  const bar = make("span", "bw-bar");
-  bar.style.width = `${Math.max(0.4, 100 * guess.p)}%`;
-  const words = make("span", "bw-words");
-  words.append(make("span", "bw-piece", guess.t), make("span", "bw-p", percent(guess.p)));
-  if (guess.rank) words.firstChild.append(make("span", "bw-rank", `#${guess.rank.toLocaleString("en")}`));
-  const track = make("span", "bw-track");
-  track.appendChild(bar);
+function buildGuess() {
+  const row = make("li"), words = make("span", "bw-words"), track = make("span", "bw-track");
+  words.append(make("span", "bw-piece"), make("span", "bw-rank"), make("span", "bw-p"));
+  track.appendChild(make("span", "bw-bar"));
   row.append(words, track);
   return row;
+}
+
+function fillGuess(row, guess) {
+  put(row, "class", `bw-guess${guess.hit ? " bw-hit" : ""}${guess.gap ? " bw-after-gap" : ""}`);
+  const [piece, rank, p] = row.firstChild.children;
+  putText(piece, guess.t);
+  putText(rank, guess.rank ? `#${guess.rank.toLocaleString("en")}` : "");
+  putText(p, percent(guess.p));
+  put(row.lastChild.firstChild, "style", `width:${Math.max(0.4, 100 * guess.p).toFixed(2)}%`);
 }

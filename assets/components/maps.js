@@ -36,7 +36,9 @@ function cell(state, panel, r, c) {
 
 function mapPanel(panel, state, look, cursor, move) {
   const box = make("figure", "bw-panel");
-  box.appendChild(make("figcaption", "", panel.title));
+  const title = make("figcaption", "", panel.title);
+  title.appendChild(make("span", "bw-axes", `${state.row_word} ↓  ${state.column_word} →`));
+  box.appendChild(title);
   const frame = make("div", "bw-frame");
   box.appendChild(frame);
   const rows = state.rows.length, columns = state.columns.length;

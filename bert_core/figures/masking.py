@@ -25,10 +25,16 @@ def guess_rows(gap: Gap) -> list[dict[str, Any]]:
     return rows
 
 
-def card(title: str, lists: Sequence[tuple[str, Gap]], note: str = "") -> dict[str, Any]:
+def percent(probability: float) -> str:
+    """0.0713 -> '7.1 %', as the components write it."""
+    if 0 < probability < 0.001:
+        return "<0.1 %"
+    return f"{100 * probability:.{1 if probability < 0.0995 else 0}f} %"
+
+
+def card(title: str, lists: Sequence[tuple[str, Gap]]) -> dict[str, Any]:
     """One gap's card: its title and one named list a run."""
-    return {"title": title, "note": note,
-            "lists": [{"name": name, "rows": guess_rows(gap)} for name, gap in lists]}
+    return {"title": title, "lists": [{"name": name, "rows": guess_rows(gap)} for name, gap in lists]}
 
 
 def gap_title(gap: Gap, number: int, count: int) -> str:

@@ -74,7 +74,7 @@ def _run(here: Here, base: Mapping[str, Any], change: Mapping[str, Any]) -> tupl
 
 def _classifier(here: Here) -> str | None:
     """A shipped classifier of the same size, asked beside a model that isn't one itself."""
-    shipped = {info.name for info in state.models() if info.shipped}
+    shipped = set(state.model_names())
     if "classification" in state.loaded(here.model).model.heads or CLASSIFIER not in shipped:
         return None
     config, mine = state.loaded(CLASSIFIER).config, state.loaded(here.model).config

@@ -77,7 +77,7 @@ def _question(here: Here) -> Question | None:
 def _options(here: Here) -> dict[str, Callable[[Here], Question]]:
     """What can be explained with the heads at hand."""
     heads = state.loaded(here.model).model.heads
-    shipped = {info.name for info in state.models() if info.shipped}
+    shipped = set(state.model_names())
     options = {}
     if "mlm" in heads and here.encoding.content:
         options["A guessed word"] = _guess

@@ -80,5 +80,5 @@ def after(here: Here, which: str) -> None:
 
 def note(here: Here) -> str:
     """For the status bar: which models read on this page."""
-    there = [info.name for info in state.models()]
+    there = state.model_names()
     return "beside it " + ", ".join(n for n in TWINS.values() if n in there and n != here.model)

@@ -65,7 +65,7 @@ class VisitorEngine:
 
 def choose_readers(here: Here) -> Readers:
     """The twins; the visitor's own model takes the part that it can play."""
-    there = {info.name for info in state.models()}
+    there = set(state.model_names())
     parts = {part: name for part, name in TWINS.items() if name in there}
     mine = state.loaded(here.model)
     if "mlm" in mine.model.heads:

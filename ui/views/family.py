@@ -99,7 +99,7 @@ def _kind_card(kind: dict[str, str]) -> str:
 
 def side_by_side(here: Here) -> None:
     """The sentence through up to three loaded models: tokens, guesses, attention."""
-    names = [info.name for info in state.models()]
+    names = state.model_names()
     start = ([here.model] if here.model in names else []) + [n for n in names if n != here.model]
     chosen = controls.many("Models", names, "with", default=start[:2])[:MOST_MODELS]
     if not chosen:

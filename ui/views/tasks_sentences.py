@@ -34,7 +34,7 @@ def draw_pair(here: Here) -> Here:
     if "classification" in state.loaded(here.model).model.heads:
         _draw_classifier(here)
         return here
-    shipped = [info.name for info in state.models()]
+    shipped = state.model_names()
     tuned = replace(here, model=TUNED) if TUNED in shipped else here
     _draw_similarity(here, tuned)
     return tuned
