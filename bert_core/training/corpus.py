@@ -114,6 +114,9 @@ def plain_tokenizer(path: str | Path) -> Tokenizer:
 def train_wordpiece(texts: Mapping[str, Sequence[str]], size: int, lowercase: bool = True) -> Tokenizer:
     """Learn a WordPiece vocabulary from the corpus (Devlin et al. 2018, section 3).
 
+    The library orders ties differently from one call to the next, so a run
+    keeps the tokenizer that it learned.
+
     Args:
         texts: source name -> documents.
         size: number of pieces, the five special tokens included.

@@ -168,7 +168,7 @@ def next_sentence(loaded: Loaded, path: Path, seeds: int = 5, limit: int | None 
 def held_out_pairs(loaded: Loaded, docs: Sequence[str], seed: int, tokens: int = 40_000) -> list[tuple[Sample, int]]:
     """Pairs packed from whole sentences as in training, about `tokens` pieces of them, with their labels."""
     packed: Packed = pack({"text": docs}, {"text": 1.0}, loaded.tokenizer.backend, tokens,
-                          Lengths(long_share=0.0, short_share=0.0), seed=seed)
+                          Lengths(min(128, loaded.tokenizer.limit), long_share=0.0, short_share=0.0), seed=seed)
     samples = []
     for example in (packed[i] for i in range(len(packed)) if packed.label[i] != NO_PAIR):
         segments = (np.arange(len(example.ids)) >= example.first).astype(np.int64)
