@@ -41,7 +41,8 @@ EPOCH_CURVES = ("test_accuracy", "test_loss", "train_accuracy")
 def classifier_config(base: BertConfig, labels: tuple[str, ...]) -> BertConfig:
     """The base's architecture with a classification head of these labels."""
     values = base.to_dict() | {
-        "architectures": ["BertForSequenceClassification"], "id2label": {str(n): l for n, l in enumerate(labels)},
+        "architectures": ["BertForSequenceClassification"],
+        "id2label": {str(n): label for n, label in enumerate(labels)},
         "problem_type": "single_label_classification", "is_decoder": False,
     }
     values.pop("base_model", None)

@@ -117,9 +117,9 @@ class PretrainRun:
         gradient = clip_gradients(self.weights, CLIP)
         self.optimizer.step()
         self.step += 1
-        nsp = float(found.nsp) / found.pairs if found.pairs else float("nan")
+        nsp = float(found.nsp.detach()) / found.pairs if found.pairs else float("nan")
         count = max(1, found.tokens)
-        self.rows.append(Losing(float(found.token) / count, found.token_hits / count, nsp,
+        self.rows.append(Losing(float(found.token.detach()) / count, found.token_hits / count, nsp,
                                 self.spec.lr * factor, gradient))
         self._look()
 

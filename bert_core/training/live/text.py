@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
 
-from bert_core.training.corpus import sentences, train_wordpiece
+from bert_core.training.corpus import SPECIAL_TOKENS, sentences
 from bert_core.training.live.world import TEACHING
 
 #: Bounds of a visitor's own text, in characters and sentences.
 MAX_CHARACTERS, MIN_SENTENCES, MAX_SENTENCE = 300_000, 20, 400
-#: Entries of the vocabulary; enough for every word of the shipped text.
-VOCABULARY = 600
+#: Words that stay whole, more than the shipped text has; and letters.
+MAX_WORDS, MAX_LETTERS = 1500, 200
 #: Every so many-th document is held out.
 HELD_OUT_EVERY = 10
 
@@ -74,5 +79,33 @@ def split_text(text: str) -> Text:
 
 
 def learn_vocabulary(text: Sequence[Document]) -> Tokenizer:
-    """A WordPiece vocabulary of the text's own words, lower-cased."""
-    return train_wordpiece({"text": [" ".join(document) for document in text]}, VOCABULARY)
+    """A WordPiece vocabulary of the text's own words, lower-cased.
+
+    The commonest words stay whole, so that a gap is a word; rarer ones are
+    spelled in letters. Learning merges would leave half of so small a table to
+    beginnings of words.
+    """
+    empty = Tokenizer(WordPiece({"[UNK]": 0}, unk_token="[UNK]"))
+    empty.normalizer = BertNormalizer(lowercase=True)
+    empty.pre_tokenizer = BertPreTokenizer()
+    counts: Counter[str] = Counter()
+    for document in text:
+        for line in document:
+            clean = empty.normalizer.normalize_str(line)
+            counts.update(word for word, _ in empty.pre_tokenizer.pre_tokenize_str(clean))
+    letters = sorted({letter for word in counts for letter in word})[:MAX_LETTERS]
+    whole = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))][:MAX_WORDS]
+    pieces = dict.fromkeys([*SPECIAL_TOKENS, *whole, *letters, *(f"##{letter}" for letter in letters)])
+    return with_vocabulary({piece: n for n, piece in enumerate(pieces)})
+
+
+def with_vocabulary(vocabulary: dict[str, int]) -> Tokenizer:
+    """BERT's uncased tokenizer over these pieces."""
+    tokenizer = Tokenizer(WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    specials = [(name, vocabulary[name]) for name in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=specials)
+    tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
+    return tokenizer

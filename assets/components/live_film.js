@@ -1,0 +1,197 @@
+// The film of a training run: one sentence under every checkpoint, from the random start on.
+// data: {steps, tokens, gaps, guesses[F][P][K] = [token, p], layers, heads, words, groups, frame, layer, head,
+// arrays: attention (F, L, H, T, T) quantised, places (F, W, 2)}. Sends {frame, layer, head} when one is chosen.
+
+const GROUP_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000"];
+
+export default function (component) {
+  const { parentElement: parent, data } = component;
+  const film = unpack(data);
+  const root = child(parent, "section", "film");
+  const state = restore(root, film);
+  const show = () => draw(root, film, state, tell);
+  const tell = (changes) => { Object.assign(state, changes); show(); send(component, chosen(state, film)); };
+  controls(root, film, state, show, tell);
+  show();
+  onThemeChange(parent, show);
+}
+
+// What this visitor looks at survives new data; who stands at the end follows it.
+function restore(root, film) {
+  const last = film.steps.length - 1, old = root.__state;
+  if (!old) {
+    root.__state = { frame: film.frame ?? last, layer: film.layer, head: film.head, timer: null };
+  } else {
+    if (old.frame >= old.last || old.frame > last) old.frame = last;
+    Object.assign(old, { layer: film.layer, head: film.head });
+  }
+  root.__state.last = last;
+  root.__state.frame = Math.min(root.__state.frame, last);
+  return root.__state;
+}
+
+function chosen(state, film) {
+  return { frame: state.frame, following: state.frame === film.steps.length - 1, layer: state.layer, head: state.head };
+}
+
+// --- the strip below: play, scrub --------------------------------------------
+
+function controls(root, film, state, show, tell) {
+  const bar = child(root, "div", "film-bar");
+  const play = child(bar, "button", "film-play", { type: "button" });
+  const range = child(bar, "input", "film-range", { type: "range", min: "0", step: "1", "aria-label": "Checkpoint" });
+  const name = child(bar, "output", "film-step");
+  const last = film.steps.length - 1;
+  range.max = String(last);
+  const label = () => {
+    range.value = String(state.frame);
+    range.setAttribute("aria-valuetext", `after ${film.steps[state.frame]} steps`);
+    name.textContent = film.steps[state.frame] === 0 ? "random start" : `after ${film.steps[state.frame]} steps`;
+    play.textContent = state.timer ? "❚❚" : "▶";
+    play.setAttribute("aria-label", state.timer ? "Pause the film" : "Play the film from the random start");
+    play.disabled = last < 1;
+  };
+  const stop = () => { clearInterval(state.timer); state.timer = null; };
+  range.oninput = () => { stop(); state.frame = Number(range.value); label(); show(); };
+  range.onchange = () => tell({});
+  play.onclick = () => {
+    if (state.timer) { stop(); label(); return; }
+    if (state.frame >= last) state.frame = 0;
+    state.timer = setInterval(() => {
+      if (!root.isConnected || state.frame >= state.last) { stop(); label(); return; }
+      state.frame += 1; label(); show();
+    }, 420);
+    label(); show();
+  };
+  label();
+}
+
+// --- the three pictures ------------------------------------------------------
+
+function draw(root, film, state, tell) {
+  const look = theme(root.getRootNode());
+  const grid = child(root, "div", "film-grid");
+  says(child(grid, "div", "film-says"), film, state);
+  looks(child(grid, "div", "film-looks"), film, state, look, tell);
+  lies(child(grid, "div", "film-lies"), film, state, look);
+  root.setAttribute("data-step", film.steps[state.frame]);
+  root.setAttribute("data-frames", film.steps.length);
+}
+
+function heading(panel, text) { child(panel, "h3", "film-title").textContent = text; }
+
+function says(panel, film, state) {
+  heading(panel, "What it says");
+  const row = child(panel, "div", "film-chips");
+  const best = film.guesses[state.frame];
+  chipRow(row, film.tokens.map((t, i) => {
+    const gap = film.gaps.indexOf(i);
+    const kind = gap >= 0 ? "mask" : /^\[(CLS|SEP)\]$/.test(t) ? "special" : t === "[UNK]" ? "unk" : t.startsWith("##") ? "sub" : "word";
+    return { t, k: kind, i, l: gap >= 0 ? best[gap][0][0] : "" };
+  }), { select: "none", label: "The sentence" });
+  const bars = child(panel, "div", "film-bars");
+  bars.replaceChildren(...film.gaps.slice(0, 3).flatMap((_, gap) => best[gap].map(([token, p]) => bar(token, p))));
+  if (!film.gaps.length) bars.replaceChildren(make("p", "film-hint", "Write [MASK] in the sentence to make it guess."));
+  numbersTable(panel, "First guess at each checkpoint", ["steps", ...film.gaps.map((g) => `gap at ${g}`), "probability"],
+    () => film.steps.map((s, f) => [String(s), ...film.guesses[f].map((g) => g[0][0]), film.guesses[f][0]?.[0][1] ?? ""]));
+}
+
+function bar(token, p) {
+  const line = make("div", "film-line");
+  const track = make("span", "film-track");
+  const fill = make("span", "film-fill");
+  fill.style.width = `${100 * p}%`;
+  track.appendChild(fill);
+  line.append(make("span", "film-token", token), track, make("span", "film-p", percent(p)));
+  return line;
+}
+
+function looks(panel, film, state, look, tell) {
+  heading(panel, `Who looks at whom: layer ${state.layer + 1}, head ${state.head + 1}`);
+  const { shape, data } = film.arrays.attention;
+  const [, layers, heads, size] = shape;
+  const weight = (l, h, q, k) => fromQuantised(data[((((state.frame * layers + l) * heads + h) * size) + q) * size + k]);
+  const small = child(panel, "div", "film-heads", { role: "radiogroup", "aria-label": "Head" });
+  for (let n = small.children.length; n < layers * heads; n++) small.appendChild(make("button", "film-head", "", { type: "button", role: "radio" }));
+  while (small.children.length > layers * heads) small.lastChild.remove();
+  small.style.gridTemplateColumns = `repeat(${heads}, auto)`;
+  [...small.children].forEach((button, n) => {
+    const l = Math.floor(n / heads), h = n % heads, on = l === state.layer && h === state.head;
+    button.setAttribute("aria-label", `Layer ${l + 1}, head ${h + 1}`);
+    button.setAttribute("aria-checked", String(on));
+    button.tabIndex = on ? 0 : -1;
+    const { context } = canvas(button, "film-thumb", 44, 44, "");
+    button.querySelector("canvas").removeAttribute("tabindex");
+    drawMap(context, 0, 0, 44, 44, size, size, (q, k) => probabilityColour(weight(l, h, q, k), look));
+    button.onclick = () => tell({ layer: l, head: h });
+  });
+  small.onkeydown = (event) => {
+    const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: heads, ArrowUp: -heads }[event.key];
+    if (move === undefined) return;
+    event.preventDefault();
+    const n = Math.max(0, Math.min(layers * heads - 1, state.layer * heads + state.head + move));
+    tell({ layer: Math.floor(n / heads), head: n % heads });
+    small.children[n].focus();
+  };
+  bigMap(panel, film, state, look, size, (q, k) => weight(state.layer, state.head, q, k));
+}
+
+function bigMap(panel, film, state, look, size, weight) {
+  const width = Math.max(240, Math.min(panel.clientWidth || 380, 460)), edge = Math.min(84, width * 0.22);
+  const cell = (width - edge) / size;
+  const { element, context } = canvas(panel, "film-map", width, width, "Attention of the chosen head: rows look at columns");
+  drawMap(context, edge, edge, cell * size, cell * size, size, size, (q, k) => probabilityColour(weight(q, k), look));
+  context.fillStyle = rgb(look.ink);
+  context.font = `${Math.max(9, Math.min(14, cell * 0.72))}px ${look.font}`;
+  context.textBaseline = "middle";
+  film.tokens.forEach((token, i) => {
+    const at = edge + (i + 0.5) * cell, text = token.length > 9 ? `${token.slice(0, 8)}…` : token;
+    context.textAlign = "right";
+    context.fillText(text, edge - 5, at);
+    context.save();
+    context.translate(at, edge - 5);
+    context.rotate(-Math.PI / 2.6);
+    context.textAlign = "left";
+    context.fillText(text, 0, 0);
+    context.restore();
+  });
+  const said = child(panel, "p", "film-hint");
+  said.textContent = "Rows look at columns. Point at a cell.";
+  element.onpointermove = (event) => {
+    const q = Math.floor((event.offsetY - edge) / cell), k = Math.floor((event.offsetX - edge) / cell);
+    if (q >= 0 && k >= 0 && q < size && k < size) said.textContent = `${film.tokens[q]} → ${film.tokens[k]}: ${percent(weight(q, k))}`;
+  };
+  numbersTable(panel, "Attention of the chosen head", ["from", ...film.tokens.map((t, i) => `${i} ${t}`)],
+    () => film.tokens.map((t, q) => [`${q} ${t}`, ...film.tokens.map((_, k) => weight(q, k))]));
+}
+
+function lies(panel, film, state, look) {
+  heading(panel, "Where its words lie");
+  const { shape, data } = film.arrays.places;
+  const count = shape[1], width = Math.max(240, Math.min(panel.clientWidth || 380, 460)), height = Math.round(width * 0.86);
+  let limit = 1e-6;
+  for (const value of data) limit = Math.max(limit, Math.abs(value));
+  const x = (w) => width / 2 + data[(state.frame * count + w) * 2] / limit * (width / 2 - 46);
+  const y = (w) => height / 2 - data[(state.frame * count + w) * 2 + 1] / limit * (height / 2 - 16);
+  const groups = [...new Set(film.groups)];
+  const colour = (w) => GROUP_COLOURS[groups.indexOf(film.groups[w]) % GROUP_COLOURS.length];
+  const { context } = canvas(panel, "film-places", width, height, "Word embeddings of the small vocabulary on two axes");
+  context.font = `12px ${look.font}`;
+  context.textAlign = "center";
+  for (let w = 0; w < count; w++) {
+    context.fillStyle = colour(w);
+    context.beginPath();
+    context.arc(x(w), y(w), 3.2, 0, 2 * Math.PI);
+    context.fill();
+    context.fillStyle = rgb(look.ink, 0.82);
+    context.fillText(film.words[w], x(w), y(w) - 6);
+  }
+  const legend = child(panel, "p", "film-legend");
+  legend.replaceChildren(...groups.map((group, n) => {
+    const entry = make("span", "", group);
+    entry.style.setProperty("--dot", GROUP_COLOURS[n % GROUP_COLOURS.length]);
+    return entry;
+  }));
+  numbersTable(panel, "Places of the words at this checkpoint", ["word", "kind", "axis 1", "axis 2"],
+    () => film.words.map((word, w) => [word, film.groups[w], data[(state.frame * count + w) * 2], data[(state.frame * count + w) * 2 + 1]]));
+}

@@ -1,0 +1,94 @@
+"""Curves of a live pre-training: accuracy over its reference levels, losses, rate and gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bert_core.figures import theme
+
+#: Colours of the runs laid over each other: the present one first.
+RUN_COLOURS = (theme.BOTH_WAYS, theme.ONE_WAY)
+LEVEL_COLOUR = theme.NEUTRAL
+#: Weight of the newest step in the smoothed curves.
+SMOOTHING = 0.05
+
+
+class RunCurves(NamedTuple):
+    """What a run has left so far.
+
+    Attributes:
+        name: for the legend.
+        curves: arrays by name, as `PretrainRun.report` writes them.
+    """
+
+    name: str
+    curves: Mapping[str, np.ndarray]
+
+
+class Level(NamedTuple):
+    """A horizontal line: a value that needs no model, and what it is."""
+
+    name: str
+    value: float
+
+
+def smooth(values: np.ndarray) -> np.ndarray:
+    """Running average that starts at the first value; gaps (no pair in the step) stay out."""
+    out, last = np.empty_like(values), np.nan
+    for n, value in enumerate(values):
+        if np.isfinite(value):
+            last = value if not np.isfinite(last) else (1 - SMOOTHING) * last + SMOOTHING * value
+        out[n] = last
+    return out
+
+
+def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
+    """Share of hidden words guessed right on held-out lines, against optimiser steps."""
+    figure = go.Figure()
+    for run, colour in zip(runs, RUN_COLOURS):
+        curves = run.curves
+        figure.add_scatter(x=curves["held_step"], y=curves["held_accuracy"], name=run.name, mode="lines+markers",
+                           line={"color": colour, "width": 3}, marker={"size": 6},
+                           hovertemplate="step %{x}: %{y:.1%}")
+    _add_levels(figure, levels)
+    theme.style(figure, x="optimiser steps", y="hidden words guessed right", height=380)
+    figure.update_yaxes(range=[0, 1], tickformat=".0%")
+    return figure.update_xaxes(range=[0, steps])
+
+
+def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
+    """Masked-LM loss in nats: each step, smoothed, and on held-out lines."""
+    figure = go.Figure()
+    for run, colour in zip(runs, RUN_COLOURS):
+        loss = run.curves["loss"]
+        figure.add_scatter(x=np.arange(1, len(loss) + 1), y=smooth(loss), name=f"{run.name}: training",
+                           line={"color": colour, "width": 1.2}, opacity=0.55, hovertemplate="step %{x}: %{y:.2f} nats")
+        figure.add_scatter(x=run.curves["held_step"], y=run.curves["held_loss"], name=f"{run.name}: held out",
+                           line={"color": colour, "width": 3}, hovertemplate="step %{x}: %{y:.2f} nats")
+    _add_levels(figure, levels)
+    theme.style(figure, x="optimiser steps", y="masked-LM loss (nats)", height=300)
+    figure.update_yaxes(rangemode="tozero")
+    return figure.update_xaxes(range=[0, steps])
+
+
+def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, log: bool = False) -> go.Figure:
+    """One value of every step, smoothed where it jumps."""
+    figure = go.Figure()
+    for run, colour in zip(runs, RUN_COLOURS):
+        values = run.curves[curve]
+        figure.add_scatter(x=np.arange(1, len(values) + 1), y=values if curve == "lr" else smooth(values),
+                           name=run.name, line={"color": colour, "width": 2}, hovertemplate="step %{x}: %{y:.3g}")
+    theme.style(figure, x="optimiser steps", y=title, height=240)
+    figure.update_layout(showlegend=False)
+    figure.update_yaxes(type="log" if log else "linear", rangemode="normal" if log else "tozero")
+    return figure.update_xaxes(range=[0, steps])
+
+
+def _add_levels(figure: go.Figure, levels: Sequence[Level]) -> None:
+    for level in levels:
+        figure.add_hline(y=level.value, line={"color": LEVEL_COLOUR, "dash": "dash", "width": 1.5},
+                         annotation={"text": level.name, "font": {"size": 13}}, annotation_position="top left")

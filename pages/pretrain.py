@@ -1,0 +1,9 @@
+"""Pre-train: how does it learn this?"""
+
+from ui import shell
+from ui.views import pretrain
+
+here = shell.open_page("pretrain", needs_model=False)
+spec = pretrain.settings()
+pretrain.page(spec)
+shell.close_page(here, note="the tiny BERT above: CPU, one thread, float32")

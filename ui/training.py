@@ -1,0 +1,127 @@
+"""The training desk as the pages see it: one for all visitors, runs by their id in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.runtime import exists, get_instance
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from bert_core.training.live.desk import TrainingDesk
+from bert_core.training.live.folder import RUN_ID, RunFolder, Status
+from bert_core.training.live.specs import Spec, from_json
+from ui import notices, state
+
+#: Seconds between two looks at a run that goes on.
+TICK = 1.5
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run as its page shows it.
+
+    Attributes:
+        own: whether this visitor steers it.
+    """
+
+    id: str
+    folder: RunFolder
+    spec: Spec
+    status: Status
+    own: bool
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def desk() -> TrainingDesk:
+    """The training desk of this server; its trainer process starts with the first run."""
+    return TrainingDesk(is_connected)
+
+
+def is_connected(visitor: str) -> bool:
+    """Whether a visitor's browser is still connected to this server."""
+    return not exists() or get_instance().is_active_session(visitor)
+
+
+def visitor() -> str:
+    """This visitor's session."""
+    context = get_script_run_ctx()
+    return context.session_id if context is not None else "nobody"
+
+
+def run_id_of(raw: str) -> str:
+    """A run's id out of the address; ValueError if it is none."""
+    if not RUN_ID.fullmatch(raw):
+        raise ValueError(f"{raw!r} is no run")
+    return raw
+
+
+def current(param: str, kind: str) -> RunView | None:
+    """The run that the address names (or that this session began), if it is still kept."""
+    session_key = f"_run_{param}"
+    run_id = state.param(param, run_id_of, "") or st.session_state.get(session_key, "")
+    if not run_id:
+        return None
+    found = look(run_id, kind)
+    if found is None:
+        st.session_state.pop(session_key, None)
+        state.set_param(param, None)
+        notices.note("That run is over and its files are gone; start a new one.")
+        return None
+    remember(param, run_id)
+    return found
+
+
+def look(run_id: str, kind: str) -> RunView | None:
+    """A run by its id; None if it is gone or of another kind."""
+    folder = desk().watch(visitor(), run_id)
+    text = folder.read_text("spec.json") if folder is not None else None
+    if folder is None or text is None:
+        return None
+    spec = from_json(text)
+    if spec.kind != kind:
+        return None
+    return RunView(run_id, folder, spec, folder.status(), desk().owns(visitor(), run_id))
+
+
+def remember(param: str, run_id: str) -> None:
+    """Keep the run in the address, for a reload, and in the session, for a change of page."""
+    st.session_state[f"_run_{param}"] = run_id
+    if st.query_params.get(param) != run_id:
+        state.set_param(param, run_id)
+
+
+def forget(param: str) -> None:
+    """Look at no run any more."""
+    st.session_state.pop(f"_run_{param}", None)
+    state.set_param(param, None)
+
+
+def steer(run: RunView, what: str) -> None:
+    """Play, pause, step or stop a run; says so if it belongs to somebody else."""
+    if not desk().command(visitor(), run.id, what):
+        notices.note("This run belongs to another visitor: you can watch it. Reset starts one of your own.")
+
+
+def ticking(draw: Callable[[], None], active: bool) -> None:
+    """Draw once, or again every TICK seconds while a run goes on."""
+    st.fragment(draw, run_every=TICK if active else None)()
+
+
+def status_text(status: Status) -> str:
+    """One line on where a run is."""
+    if status.state == "waiting":
+        return f"Waiting: place {status.place} in the queue for the trainer."
+    if status.state == "running" and not status.steps:
+        return "Getting ready …"
+    done = f"Step {status.step:,} of {status.steps:,}"
+    if status.state == "running":
+        left = f", about {max(1, round(status.left))} s left" if status.left is not None else ""
+        return f"{done}{left}."
+    if status.state == "paused":
+        return f"Paused. {done}."
+    if status.state == "done":
+        return f"Done: {status.steps:,} steps in {status.seconds:.0f} s."
+    reason = f": {status.message}" if status.message else ""
+    return f"{'Failed' if status.state == 'failed' else 'Stopped'}{reason}. {done}."

@@ -1,0 +1,209 @@
+"""The Pre-train page: a run's buttons, its film and its curves, alive while it learns."""
+
+from __future__ import annotations
+
+import html
+import tomllib
+from dataclasses import replace
+from functools import cache
+
+import streamlit as st
+
+from bert_core.training.live import film as filming
+from bert_core.training.live.specs import PretrainSpec
+from bert_core.training.live.text import check_text
+from bert_core.training.live.world import TEACHING
+from ui import components, controls, notices, state, training
+from ui.training import RunView
+from ui.views import pretrain_curves
+
+SENTENCE = "Anna the [MASK] bakes the bread in the [MASK]."
+SIZES = {"2 layers × 64": (2, 64), "2 layers × 128": (2, 128), "3 layers × 128": (3, 128), "4 layers × 128": (4, 128),
+         "2 layers × 256": (2, 256)}
+LENGTHS = {"300 steps": 300, "1,000 steps": 1000, "2,400 steps": 2400}
+#: Characters of the sentence in the film: more would not fit the map.
+MAX_SENTENCE = 160
+RUN, OVER = "run", "over"
+
+
+@cache
+def experiments() -> dict[str, dict]:
+    """Name -> title, change, question, options, expected, why."""
+    return tomllib.loads((TEACHING / "experiments.toml").read_text(encoding="utf-8"))
+
+
+def settings() -> PretrainSpec:
+    """The run that the controls describe."""
+    titles = {entry["title"]: entry for entry in experiments().values()}
+    with controls.row():
+        chosen = titles[controls.choice("Experiment", list(titles), "experiment", as_list=True)]
+        size = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
+        steps = LENGTHS[controls.choice("Length", list(LENGTHS), "length", "2,400 steps", as_list=True)]
+        seed = int(controls.number("Seed", 0, 9999, "seed", 0))
+        own = own_text()
+    spec = replace(PretrainSpec(), layers=size[0], width=size[1], steps=steps, seed=seed, **chosen["change"])
+    ask_first(chosen)
+    return replace(spec, text="own") if own else spec
+
+
+def ask_first(experiment: dict) -> None:
+    """The expected outcome of an experiment, as a question before it is run."""
+    if "question" not in experiment:
+        return
+    with st.container(border=True):
+        answer = st.radio(experiment["question"], experiment["options"], index=None, key=f"ask_{experiment['title']}")
+        if answer is not None:
+            right = answer == experiment["options"][experiment["expected"]]
+            notices.note(f"{'Expected.' if right else 'Not what is expected.'} {experiment['why']}")
+
+
+def own_text() -> str | None:
+    """A visitor's own text, checked; None for the shipped one."""
+    with st.popover("Own text"):
+        pasted = st.text_area("Text: sentences, a blank line between documents", key="own_text", height=140,
+                              placeholder="Paste at least some hundred sentences. They stay on this server while "
+                                          "you are here, and are not in the address.")
+        file = st.file_uploader("or a .txt file in UTF-8", type=["txt"], key="own_file")
+        raw = file.getvalue().decode("utf-8", "replace") if file is not None else pasted
+        if not raw.strip():
+            return None
+        try:
+            return check_text(raw)
+        except ValueError as problem:
+            notices.problem(f"The shipped text is used: {problem}.")
+            return None
+
+
+def page(spec: PretrainSpec) -> None:
+    """Everything that moves while a run goes on."""
+    run = training.current(RUN, PretrainSpec.kind)
+    active = run is not None and run.status.state in ("waiting", "running")
+
+    def draw() -> None:
+        now = training.current(RUN, PretrainSpec.kind)
+        buttons(now, spec)
+        sentence = controls.text("A sentence about the small world; [MASK] is a gap", "film", SENTENCE, MAX_SENTENCE)
+        show_film(now, now.spec if now else spec, sentence)
+        pretrain_curves.draw(now, now.spec if now else spec, underneath(now))
+        if active and (now is None or now.status.state not in ("waiting", "running")):
+            st.rerun()
+
+    training.ticking(draw, active)
+
+
+def underneath(run: RunView | None) -> RunView | None:
+    """The run that is laid under the present one."""
+    run_id = st.session_state.get(f"_run_{OVER}") or state.param(OVER, training.run_id_of, "")
+    if not run_id or (run is not None and run.id == run_id):
+        return None
+    return training.look(run_id, PretrainSpec.kind)
+
+
+# --- steering ----------------------------------------------------------------
+
+
+def buttons(run: RunView | None, spec: PretrainSpec) -> None:
+    """Play or pause, one step, reset; and where the run is."""
+    status = run.status.state if run else ""
+    going, ended = status in ("waiting", "running"), run is not None and run.status.ended
+    mine = run is None or run.own
+    first, second, third, line = st.columns([1, 1.15, 1, 4.2], vertical_alignment="center")
+    if going:
+        first.button("Pause", key="pause", icon=":material/pause:", width="stretch", disabled=not mine,
+                     on_click=act, args=("pause", spec))
+    else:
+        first.button("Play", key="play", icon=":material/play_arrow:", type="primary", width="stretch",
+                     disabled=ended or not mine, on_click=act, args=("play", spec))
+    second.button("One step", key="step", icon=":material/skip_next:", width="stretch",
+                  disabled=going or ended or not mine, on_click=act, args=("step", spec))
+    third.button("Reset", key="reset", icon=":material/restart_alt:", width="stretch", disabled=run is None,
+                 on_click=act, args=("reset", spec))
+    with line:
+        text = training.status_text(run.status) if run else "Not begun: you see the random start."
+        st.html(f'<p class="bw-result" role="status" data-state="{status or "none"}">{html.escape(text)}</p>')
+        if run and run.status.steps:
+            st.progress(min(1.0, run.status.step / run.status.steps))
+
+
+def act(what: str, spec: PretrainSpec) -> None:
+    """What a button does."""
+    run = training.current(RUN, PretrainSpec.kind)
+    if what == "reset":
+        reset(run)
+    elif run is None:
+        files = {"text.txt": own_from_session()} if spec.text == "own" else {}
+        training.remember(RUN, training.desk().start(training.visitor(), spec, files, play=what == "play"))
+    else:
+        training.steer(run, what)
+
+
+def reset(run: RunView | None) -> None:
+    """Back to the random start; what the run left stays underneath, to compare with."""
+    if run is not None:
+        if run.own and not run.status.ended:
+            training.steer(run, "stop")
+        training.remember(OVER, run.id)
+    training.forget(RUN)
+
+
+def own_from_session() -> str:
+    """The text that `own_text` has checked."""
+    file = st.session_state.get("own_file")
+    return check_text(file.getvalue().decode("utf-8", "replace") if file is not None else st.session_state["own_text"])
+
+
+# --- the film ----------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner=False, max_entries=600)
+def shot(path: str, step: int, sentence: str, _folder, _spec: PretrainSpec) -> filming.Shot:
+    """One frame of a run under one sentence."""
+    return filming.shoot(step, filming.run_frame(_folder, step), sentence, _spec)
+
+
+@st.cache_resource(show_spinner=False, max_entries=40)
+def start_shot(spec: PretrainSpec, sentence: str) -> filming.Shot:
+    """The random start under one sentence, before anybody begins."""
+    return filming.shoot(0, filming.frame_zero(spec), sentence, spec)
+
+
+def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
+    """The main picture: every checkpoint so far, to scrub and play."""
+    frames = run.folder.frames() if run else ()
+    if run and frames:
+        shots = [shot(str(run.folder.path), step, sentence, run.folder, spec) for step in frames]
+    else:
+        shots = [start_shot(replace(spec, text="shipped", steps=1), sentence)]
+    layer, head = controls_of_film(spec)
+    header = {
+        "steps": [s.step for s in shots], "tokens": list(shots[0].tokens), "gaps": list(shots[0].gaps),
+        "guesses": [[[[g.token, round(g.probability, 5)] for g in gap] for gap in s.guesses] for s in shots],
+        "words": list(shots[0].words), "groups": list(shots[0].groups), "layer": layer, "head": head,
+    }
+    frame = state.param("frame", lambda raw: _below(raw, len(shots)), None)
+    if frame is not None:
+        header["frame"] = frame
+    attention = components.quantise(filming.np.stack([s.attention for s in shots]))
+    data = components.pack(header, {"attention": attention, "places": filming.project(shots)})
+    components.mount("live_film", "film", data, on_event=lambda message: keep(message, len(shots), spec))
+
+
+def controls_of_film(spec: PretrainSpec) -> tuple[int, int]:
+    """0-based layer and head that the map shows."""
+    layer = state.param("layer", lambda raw: _below(raw, spec.layers, 1), 0)
+    return layer, state.param("head", lambda raw: _below(raw, spec.heads, 1), 0)
+
+
+def _below(raw: str, count: int, base: int = 0) -> int:
+    value = int(raw) - base
+    if not 0 <= value < count:
+        raise ValueError(f"{raw} is not there")
+    return value
+
+
+def keep(message: dict, frames: int, spec: PretrainSpec) -> None:
+    """Put what the visitor chose in the film into the address."""
+    state.set_param("layer", str(components.number(message, "layer", spec.layers) + 1))
+    state.set_param("head", str(components.number(message, "head", spec.heads) + 1))
+    frame = components.number(message, "frame", frames)
+    state.set_param("frame", None if message.get("following") else str(frame))

@@ -1,0 +1,122 @@
+"""Below the film: the curves of a run, or the batch that a step sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from bert_core.figures import pretrain as figures
+from bert_core.figures.pretrain import Level, RunCurves
+from bert_core.training.corruption import OUTCOMES
+from bert_core.training.live import pairs
+from bert_core.training.live.folder import RunFolder
+from bert_core.training.live.specs import PretrainSpec
+from bert_core.training.live.text import learn_vocabulary, shipped_text, split_text
+from bert_core.training.packing import IS_NEXT, NO_PAIR
+from ui import components, controls, notices
+from ui.training import RunView
+
+#: Pairs of a batch that are shown.
+SHOWN_PAIRS = 5
+EMPTY = {name: np.zeros(0, dtype=np.float32) for name in (
+    "loss", "accuracy", "nsp_loss", "lr", "gradient", "held_step", "held_loss", "held_accuracy", "held_nsp")}
+
+
+def draw(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None:
+    """What stands below the film."""
+    if controls.view(["Curves", "What a step sees"]) == "Curves":
+        curves(run, spec, under)
+    else:
+        batch(run, spec)
+
+
+# --- curves ------------------------------------------------------------------
+
+
+def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None:
+    """Accuracy over its levels, then losses, rate and gradient."""
+    shown = [RunCurves(name, one.folder.arrays("curves") or EMPTY)
+             for name, one in (("this run", run), ("the run before", under)) if one is not None]
+    shown = shown or [RunCurves("this run", EMPTY)]
+    levels = (run or under).folder.values("levels") if run or under else None
+    steps = max([spec.steps, *(one.spec.steps for one in (run, under) if one)])
+    left, right = st.columns([1.15, 1])
+    with left:
+        components.chart(figures.accuracy_figure(shown, accuracy_levels(levels), steps), "accuracy")
+    with right:
+        components.chart(figures.loss_figure(shown, loss_levels(levels), steps), "loss")
+    thirds = st.columns(3)
+    kinds = (("nsp_loss", "NSP loss (nats)", False), ("lr", "learning rate", False),
+             ("gradient", "gradient norm", True))
+    for column, (curve, title, log) in zip(thirds, kinds):
+        with column:
+            components.chart(figures.small_figure(shown, curve, title, steps, log), curve)
+    numbers(shown)
+
+
+def accuracy_levels(levels: Mapping[str, float] | None) -> list[Level]:
+    """What one can reach without understanding."""
+    if levels is None:
+        return []
+    return [Level(f"commonest word {levels['commonest']:.0%}", levels["commonest"]),
+            Level(f"lookup by the two neighbours {levels['lookup']:.0%}", levels["lookup"])]
+
+
+def loss_levels(levels: Mapping[str, float] | None) -> list[Level]:
+    """The plateau: word frequencies and nothing else."""
+    if levels is None:
+        return []
+    return [Level(f"word frequencies alone {levels['unigram_loss']:.2f}", levels["unigram_loss"])]
+
+
+def numbers(shown: list[RunCurves]) -> None:
+    """The held-out numbers of the curves as a table."""
+    with st.expander("The numbers as a table"):
+        for run in shown:
+            found = run.curves
+            columns = (found["held_step"], found["held_loss"], found["held_accuracy"], found["held_nsp"])
+            rows = [{"step": int(step), "held-out loss (nats)": round(float(loss), 3),
+                     "guessed right": round(float(right), 4), "NSP right": round(float(nsp), 3)}
+                    for step, loss, right, nsp in zip(*columns)]
+            st.caption(run.name)
+            st.dataframe(rows, hide_index=True, height=240)
+
+
+# --- a batch -----------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner="Reading the text …", max_entries=4)
+def lesson(path: str, _folder: RunFolder | None, own: bool) -> pairs.Lesson:
+    """The text of a run as piece ids, to show what its steps saw."""
+    text = split_text((_folder.read_text("text.txt") if own and _folder else None) or shipped_text())
+    return pairs.make_lesson(text, learn_vocabulary(text.train))
+
+
+def batch(run: RunView | None, spec: PretrainSpec) -> None:
+    """Some pairs of one step: what was chosen, what became of it, where the loss counts."""
+    own = spec.text == "own" and run is not None
+    found = lesson(str(run.folder.path) if own else "shipped", run.folder if own else None, own)
+    step = int(controls.number("Step", 1, spec.steps, "batch", max(1, run.status.step if run else 1)))
+    seen = pairs.seen_at(found, spec, step - 1)
+    chosen = sum(len(pair.corrupted.positions) for pair in seen)
+    total = sum(len(pair.example.ids) for pair in seen)
+    notices.note(f"Step {step:,}: {len(seen)} pairs, {total:,} pieces, the loss counts at {chosen} of them. "
+                 f"The first {min(SHOWN_PAIRS, len(seen))} pairs:")
+    data = components.pack({"pairs": [pair_card(pair, found, spec) for pair in seen[:SHOWN_PAIRS]]})
+    components.mount("live_batch", "batch_view", data)
+
+
+def pair_card(pair: pairs.Seen, found: pairs.Lesson, spec: PretrainSpec) -> dict[str, Any]:
+    """One pair for the component: tokens with outcome and label, and the NSP label."""
+    name = found.tokenizer.id_to_token
+    label = "" if pair.example.label == NO_PAIR or not spec.nsp else (
+        "IsNext" if pair.example.label == IS_NEXT else "NotNext")
+    labels = dict(zip(pair.corrupted.positions.tolist(), pair.corrupted.labels.tolist()))
+    tokens = [{"t": name(int(i)), "o": OUTCOMES[int(o)], "y": name(labels[n]) if n in labels else "",
+               "b": n >= pair.example.first}
+              for n, (i, o) in enumerate(zip(pair.corrupted.input_ids, pair.corrupted.outcome))]
+    return {"tokens": tokens, "label": label}
+
