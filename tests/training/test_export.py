@@ -1,0 +1,86 @@
+"""Exported folders open in transformers and give the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from bert_core import model as core
+from bert_core.load import SHIPPED, load_model, shipped_names
+from bert_core.training.commands import main
+from bert_core.training.taskdata import collate
+
+SENTENCES = ("The dog barked all night.", "Paris is good, is it not?")
+
+
+def ours(loaded, inputs) -> dict[str, torch.Tensor]:
+    """Every output our heads give, by transformers' field names."""
+    hidden = core.encode(loaded.model, inputs)[1]
+    heads, found = loaded.model.heads, {"last_hidden_state": hidden}
+    if heads & {"mlm", "lm"}:
+        found["prediction_logits" if "nsp" in heads else "logits"] = core.mlm_logits(loaded.model, hidden)
+    if "nsp" in heads:
+        found["seq_relationship_logits"] = core.nsp_logits(loaded.model, core.pooled_output(loaded.model, hidden))
+    if "classification" in heads:
+        found["logits"] = core.classification_logits(loaded.model, hidden)
+    if "token_classification" in heads:
+        found["logits"] = core.token_classification_logits(loaded.model, hidden)
+    if "question_answering" in heads:
+        found["start_logits"], found["end_logits"] = core.question_answering_logits(loaded.model, hidden)
+    return found
+
+
+def check(name: str, folder: Path, architecture: str) -> None:
+    """Export, open with transformers strictly, compare tokenizer and every output."""
+    import transformers
+
+    main(["export", name, str(folder)])
+    loaded = load_model(name)
+    model, report = getattr(transformers, architecture).from_pretrained(
+        folder, output_loading_info=True, attn_implementation="eager", dtype=torch.float32)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    assert not report["mismatched_keys"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    encoded = [loaded.tokenizer.encode(text) for text in SENTENCES]
+    for text, own in zip(SENTENCES, encoded, strict=True):
+        assert tokenizer(text)["input_ids"] == list(own.input_ids)
+    inputs = collate([(e.input_ids, e.token_type_ids) for e in encoded], loaded.config.pad_token_id)
+    inputs = inputs._replace(causal=torch.full((len(encoded),), loaded.config.is_decoder))
+    with torch.no_grad():
+        theirs = model.eval()(input_ids=inputs.input_ids, token_type_ids=inputs.token_type_ids,
+                              attention_mask=inputs.attention_mask.long())
+        mine = ours(loaded, inputs)
+    compared = [key for key in mine if key in theirs]
+    assert compared
+    for key in compared:
+        valid = inputs.attention_mask if theirs[key].shape[:2] == inputs.attention_mask.shape else ...
+        assert (mine[key][valid] - theirs[key][valid]).abs().max() < 1e-4, key
+
+
+@pytest.mark.parametrize(("fixture", "architecture"), [
+    ("tiny_bert", "BertForPreTraining"), ("tiny_gpt", "BertLMHeadModel"),
+    ("tiny_classifier", "BertForSequenceClassification"), ("tiny_ner", "BertForTokenClassification"),
+    ("tiny_qa", "BertForQuestionAnswering"),
+])
+def test_export_opens_in_transformers(fixture, architecture, request, tmp_path):
+    check(request.getfixturevalue(fixture), tmp_path / "out", architecture)
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_shipped_models_export(name, tmp_path):
+    check(name, tmp_path / "out", load_model(name).config.architectures[0])
+
+
+def test_export_never_overwrites(tiny_bert, tmp_path):
+    (tmp_path / "mine.txt").write_text("keep")
+    with pytest.raises(ValueError, match="not empty"):
+        main(["export", tiny_bert, str(tmp_path)])
+
+
+def test_shipped_weights_are_within_their_bounds():
+    files = [path for path in SHIPPED.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= 150e6
+    assert max(path.stat().st_size for path in files) < 100e6

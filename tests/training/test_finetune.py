@@ -1,0 +1,162 @@
+"""Low-rank updates: exact when merged, small on disk, and they learn."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from bert_core import load
+from bert_core import model as core
+from bert_core.load import load_model
+from bert_core.training import lora
+from bert_core.training.commands import main
+from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start
+from bert_core.training.taskdata import IGNORED, NER_LABELS, TASKS, Row, collate, sentence_vectors, word_targets
+
+GOOD, BAD = ("a good film", "it was good", "good , good !"), ("a bad film", "it was bad", "bad , bad !")
+
+
+def sentiment_file(folder: Path) -> Path:
+    lines = [f"{text}\t{label}" for label, texts in ((1, GOOD), (0, BAD)) for text in texts]
+    path = folder / "train.tsv"
+    path.write_text("sentence\tlabel\n" + "\n".join(lines * 8) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def shipped(tiny_bert, tmp_path, monkeypatch) -> Path:
+    """assets/models with a tiny twin-bert in it."""
+    folder = tmp_path / "models"
+    shutil.copytree(tiny_bert, folder / "twin-bert")
+    shutil.copyfile(Path(tiny_bert) / "tokenizer.json", folder / "tokenizer.json")
+    monkeypatch.setattr(load, "SHIPPED", folder)
+    return folder
+
+
+def test_fresh_updates_change_nothing(tiny_bert):
+    base = load_model(tiny_bert)
+    config = dataclasses.replace(base.config, architectures=("BertForSequenceClassification",), num_labels=2)
+    frozen, learned = start(base.model, config, "classification", FineTuneRecipe(rank=3))
+    model = assemble(config, frozen, learned, frozenset({"classification"}), 2.0)
+    inputs = collate([((2, 40, 41, 3), (0, 0, 0, 0)), ((2, 42, 3), (0, 0, 0))], 0)
+    ours, theirs = core.encode(model, inputs)[1], core.encode(base.model, inputs)[1]
+    assert torch.allclose(ours[inputs.attention_mask], theirs[inputs.attention_mask], atol=1e-6)
+
+
+def test_side_by_side_equals_merged(tiny_bert):
+    base = load_model(tiny_bert)
+    frozen, learned = start(base.model, base.config, None, FineTuneRecipe(rank=3))
+    with torch.no_grad():
+        for name, tensor in learned.items():
+            if name.endswith(lora.LOW_RANK_OUT):
+                tensor.normal_()
+    beside = assemble(base.config, frozen, learned, frozenset(), 0.5)
+    plain = {n: w for n, w in learned.items() if not lora.is_factor(n)}
+    merged = lora.apply({**frozen, **plain}, {n: w for n, w in learned.items() if lora.is_factor(n)}, 0.5)
+    inputs = collate([((2, 40, 41, 42, 3), (0, 0, 0, 1, 1))], 0)
+    one = core.encode(beside, inputs)[1]
+    two = core.encode(dataclasses.replace(beside, weights=merged, fast_linear={}), inputs)[1]
+    assert torch.allclose(one, two, atol=1e-5)
+    assert not torch.allclose(one, core.encode(base.model, inputs)[1], atol=1e-2)
+
+
+@pytest.mark.parametrize("rank", [4, 0])
+def test_finetune_learns_and_loads(shipped, tmp_path, rank):
+    main(["finetune", "--task", "sst2", "--data", str(sentiment_file(tmp_path)), "--out",
+          str(shipped / "twin-bert-sst2"), "--epochs", "12", "--rank", str(rank), "--batch", "8", "--lr", "0.01"])
+    loaded = load_model("twin-bert-sst2")
+    assert loaded.model.heads >= {"classification"}
+    assert loaded.config.id2label == ("negative", "positive")
+    assert bool(loaded.config.extra.get("shared_from")) == bool(rank)
+    rows = TASKS["sst2"].read(sentiment_file(tmp_path), loaded, None, 0)
+    inputs = collate([row.sequences[0] for row in rows], 0)
+    answers = core.classification_logits(loaded.model, core.encode(loaded.model, inputs)[1]).argmax(-1)
+    assert (answers == torch.tensor([row.target for row in rows])).float().mean() > 0.9
+    assert (shipped / "twin-bert-sst2" / "curve.jsonl").exists()
+
+
+def test_same_seed_same_model(tiny_bert, tmp_path):
+    base = load_model(tiny_bert)
+    config = dataclasses.replace(base.config, architectures=("BertForSequenceClassification",), num_labels=2)
+    rows = TASKS["sst2"].read(sentiment_file(tmp_path), base, 16, 1)
+    recipe = FineTuneRecipe(epochs=2, rank=2, batch=8)
+    (one, _), (two, _) = (finetune(base.model, config, TASKS["sst2"], rows, recipe, 0) for _ in range(2))
+    assert all(torch.equal(one[n], two[n]) for n in one)
+
+
+def test_batches_read_every_row_once_a_pass():
+    rows = [Row((((1,) * (n % 9 + 1), (0,) * (n % 9 + 1)),), n) for n in range(100)]
+    made = batches(rows, 8, 1.0, 0)
+    seen = [row.target for batch in made for row in batch]
+    assert len(seen) == len(set(seen))
+    assert len(batches(rows, 8, 2.5, 0)) == round(2.5 * 100 / 8)
+
+
+def test_word_targets_follow_the_tokenizers_words(tiny_bert):
+    encoding = load_model(tiny_bert).tokenizer.encode("paris' dog walked")
+    targets = word_targets(encoding, ("paris'", "dog", "walked"), ("B-LOC", "O", "B-MISC"))
+    named = {encoding.tokens[n]: t for n, t in enumerate(targets) if t != IGNORED}
+    assert named["paris"] == NER_LABELS.index("B-LOC")
+    assert named["'"] == NER_LABELS.index("I-LOC")
+    assert named["dog"] == 0
+    assert targets[0] == targets[-1] == IGNORED
+    assert NER_LABELS[0] == "O"
+    assert sum(t == 0 for t in targets) == 2
+
+
+def test_question_rows_point_at_the_answer(tiny_bert, tmp_path):
+    import json
+
+    context = "The dog slept in the garden. " * 3 + "She walked home in paris. " + "He was not good. " * 5
+    start_at = context.index("in paris")
+    data = {"data": [{"title": "t", "paragraphs": [{"context": context, "qas": [
+        {"id": "1", "question": "where?", "answers": [{"text": "in paris", "answer_start": start_at}]}]}]}]}
+    path = tmp_path / "squad.json"
+    path.write_text(json.dumps(data))
+    loaded = load_model(tiny_bert)
+    for seed in range(5):
+        (row,) = TASKS["squad"].read(path, loaded, None, seed)
+        (ids, segments), (first, last) = row.sequences[0], row.target
+        assert loaded.tokenizer.decode(list(ids[first : last + 1])) == "in paris"
+        assert set(segments[first : last + 1]) == {1}
+
+
+def test_sentence_vectors_equal_embed(tiny_bert):
+    from bert_core.serving.local import LocalEngine
+    from bert_core.tasks.sentences import embed
+
+    loaded, engine = load_model(tiny_bert), LocalEngine(tiny_bert, pack=False)
+    texts = ["The dog barked", "She walked home in the garden ."]
+    encoded = [loaded.tokenizer.encode(text) for text in texts]
+    inputs = collate([(e.input_ids, e.token_type_ids) for e in encoded], 0)
+    ours = sentence_vectors(inputs, core.encode(loaded.model, inputs)[1])
+    for row, text in zip(ours, texts, strict=True):
+        assert row.tolist() == pytest.approx(embed(engine, text).tolist(), abs=1e-5)
+    engine.close()
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_every_task_has_a_finite_loss_and_gradients(name, tiny_bert):
+    task, base = TASKS[name], load_model(tiny_bert)
+    labels = max(2, len(task.labels))
+    config = dataclasses.replace(base.config, architectures=(task.architecture,), num_labels=labels)
+    frozen, learned = start(base.model, config, task.head, FineTuneRecipe(rank=2))
+    model = assemble(config, frozen, learned, frozenset(), 1.0)
+    one, two = ((2, 40, 41, 3, 42, 3), (0, 0, 0, 0, 1, 1)), ((2, 43, 3, 44, 45, 3), (0, 0, 0, 1, 1, 1))
+    targets = {"ner": ((IGNORED, 1, 0, IGNORED, 0, IGNORED),) * 2, "squad": ((4, 4), (3, 4)), "stsb": (0.1, 0.9)}
+    rows = [Row((a, b) if name == "stsb" else (a,), target)
+            for (a, b), target in zip(((one, two), (two, one)), targets.get(name, (0, 1)), strict=True)]
+    loss = task.loss(model, rows, 0)
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert any(w.grad is not None and w.grad.abs().sum() > 0 for n, w in learned.items() if lora.is_factor(n))
+
+
+def test_finetune_refuses_a_causal_base(tiny_gpt, tmp_path):
+    with pytest.raises(ValueError, match="both-way"):
+        main(["finetune", "--task", "sst2", "--data", str(sentiment_file(tmp_path)), "--model", tiny_gpt,
+              "--out", str(tmp_path / "out")])
