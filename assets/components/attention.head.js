@@ -25,10 +25,23 @@ function drawHead(view, parent, paint) {
   const label = `Attention of layer ${view.layer + 1}, head ${heads} as ${geometry.kind === "map" ? "a map" : "lines"}: ` +
     `from ${geometry.kind === "map" ? "rows to columns" : "the left to the right"}. Arrow keys move the token, ` +
     "Left and Right change the direction, Enter pins it, Escape lets go.";
-  const { element, context } = canvas(parent, "att-head", geometry.width, geometry.height, label);
+  const { element, context } = headCanvas(view, parent, geometry, label);
   const surface = new CanvasSurface(context);
   paintHead(view, surface, maps, geometry, paint, focusOf(view));
   headEvents(view, element, geometry);
+}
+
+// The same canvas while the size is the same: making its memory anew costs more than a hover may.
+function headCanvas(view, parent, geometry, label) {
+  const key = [geometry.width, geometry.height, window.devicePixelRatio].join("x");
+  if (view.canvasKey !== key || !view.canvas?.element.isConnected) {
+    view.canvas = canvas(parent, "att-head", geometry.width, geometry.height, label);
+    view.canvasKey = key;
+  } else {
+    view.canvas.context.clearRect(0, 0, geometry.width, geometry.height);
+    view.canvas.element.setAttribute("aria-label", label);
+  }
+  return view.canvas;
 }
 
 // What is drawn, on any surface. focus: null or {item, side: 'from' | 'to'}.
@@ -66,12 +79,34 @@ function paintLines(view, surface, maps, geometry, paint, focus) {
       surface.curve(label, y(q) + shift, width - label, y(k) + shift, colour, 0.7 + 2.6 * p, Math.min(1, Math.sqrt(p) * 0.95));
     }
   });
-  maps[0].items.forEach((item, i) => {
-    const from = focus?.side === "from" && focus.item === i, to = focus?.side === "to" && focus.item === i;
-    const size = row > 20 ? 15 : 12.5;
-    surface.text(label - 8, y(i), shorten(item.text, label, size), { fill: rgb(paint.ink), size, align: "right", bold: from, font });
-    surface.text(width - label + 8, y(i), shorten(item.text, label, size), { fill: rgb(paint.ink), size, bold: to, font });
+  if (surface instanceof CanvasSurface) {
+    const labels = lineLabels(view, maps[0].items, geometry, paint);
+    surface.raster(labels, 0, 0, labels.width / labelRatio(), labels.height / labelRatio());
+  } else labelLines(surface, maps[0].items, geometry, paint, font);
+}
+
+function labelLines(surface, items, { row, label, width, top }, paint, font) {
+  const size = row > 20 ? 15 : 12.5, fill = rgb(paint.ink);
+  items.forEach((item, i) => {
+    const text = shorten(item.text, label, size), y = top + (i + 0.5) * row;
+    surface.text(label - 8, y, text, { fill, size, align: "right", font });
+    surface.text(width - label + 8, y, text, { fill, size, font });
   });
+}
+
+function labelRatio() { return Math.min(window.devicePixelRatio || 1, 3); }
+
+// Both columns of words as one picture, drawn again only for other words, sizes or colours.
+function lineLabels(view, items, geometry, paint) {
+  const key = [view.mapsKey, geometry.width, geometry.height, paint.dark].join("|");
+  if (view.labelsKey === key) return view.labels;
+  const ratio = labelRatio();
+  view.labels = new OffscreenCanvas(Math.ceil(geometry.width * ratio), Math.ceil(geometry.height * ratio));
+  const context = view.labels.getContext("2d");
+  context.scale(ratio, ratio);
+  labelLines(new CanvasSurface(context), items, geometry, paint, view.font);
+  view.labelsKey = key;
+  return view.labels;
 }
 
 // The other column's tokens behind their weight, with the number.

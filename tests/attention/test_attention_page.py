@@ -1,0 +1,136 @@
+"""The Attention page: every view draws, links and messages are checked, a file that stands alone is whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from ui import components, state
+from ui.state import Here
+from ui.views import attention, attention_act, attention_export, attention_steps
+
+TEXT = "The old dog saw the [MASK]."
+HERE = Here(TEXT, None, "twin-bert", "attention")
+
+
+def open_view(view: str, **parameters: str) -> AppTest:
+    """The page as a link to one of its views opens it."""
+    at = AppTest.from_file("../../app.py", default_timeout=120)
+    for key, value in {"text": TEXT, "view": view, **parameters}.items():
+        at.query_params[key] = value
+    return at.switch_page("pages/attention.py").run()
+
+
+@pytest.mark.parametrize("view", attention.VIEWS)
+def test_every_view_draws(view):
+    at = open_view(view)
+    assert not at.exception
+    assert "ready" in repr(at.main)
+
+
+def test_a_link_with_nonsense_is_said_and_the_page_drawn():
+    at = open_view("Act", layer="99", head="x", off="1-99", cut="a-b", look="<script>", window="17")
+    assert not at.exception
+    dropped = state_dropped(at)
+    assert {"layer", "off", "cut"} <= dropped
+
+
+def state_dropped(at: AppTest) -> set[str]:
+    return set(at.session_state["_dropped"])
+
+
+@pytest.mark.parametrize("raw", ["", "map", "lines.words.hide.ab.t5.n3.h2-5", "renormalise"])
+def test_a_look_is_read(raw):
+    assert attention.parse_look(raw) == raw
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_anything_else_is_no_look(raw):
+    if raw and not attention.LOOK.fullmatch(raw):
+        with pytest.raises(ValueError, match="no look"):
+            attention.parse_look(raw)
+
+
+def test_a_look_gives_the_numbers_their_options():
+    options = attention.options_of("map.words.renormalise.ba.t12.n3.h2-5")
+    assert (options.words, options.specials, options.segments, options.threshold, options.top) == (
+        True, "renormalise", "ba", 0.12, 3)
+
+
+@pytest.fixture
+def address(monkeypatch) -> dict[str, str | None]:
+    """What messages put in the address."""
+    written: dict[str, str | None] = {}
+    monkeypatch.setattr(state, "set_param", written.__setitem__)
+    monkeypatch.setattr(attention, "sizes", lambda here: (6, 12))
+    monkeypatch.setattr(Here, "encoding", property(lambda self: range(9)))
+    return written
+
+
+def test_a_good_message_goes_into_the_address(address):
+    good = {"kind": "view", "layer": 2, "head": 8, "token": 4, "look": "map.words"}
+    attention.receive_view(HERE)(good)
+    assert address == {"layer": "3", "head": "9", "token": "4", "look": "map.words"}
+    attention_act._receive(HERE, 6, 12)({"kind": "off", "heads": [25, 0]})
+    attention_act._receive(HERE, 6, 12)({"kind": "cut", "pairs": [4 * 9 + 1]})
+    assert (address["off"], address["cut"]) == ("1-1,3-2", "4-1")
+    attention_steps._receive(6, 12, 9)({"layer": 5, "head": 0, "token": 8, "step": 3})
+    assert (address["layer"], address["token"], address["step"]) == ("6", "8", "4")
+
+
+BAD = st.dictionaries(
+    st.sampled_from(["kind", "layer", "head", "token", "look", "heads", "pairs", "step"]),
+    st.one_of(st.none(), st.booleans(), st.floats(), st.text(max_size=9), st.integers(-9, 10**9),
+              st.lists(st.one_of(st.integers(-3, 10**6), st.text(max_size=3)), max_size=6),
+              st.sampled_from(["view", "off", "cut"])))
+
+
+@given(BAD)
+@settings(max_examples=200, deadline=None)
+def test_no_message_does_more_than_be_dropped(message):
+    written: dict[str, str | None] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "set_param", written.__setitem__)
+        patch.setattr(attention, "sizes", lambda here: (6, 12))
+        patch.setattr(Here, "encoding", property(lambda self: range(9)))
+        for receive in (attention.receive_view(HERE), attention_act._receive(HERE, 6, 12),
+                        attention_steps._receive(6, 12, 9)):
+            try:
+                receive(message)
+            except components.BadMessage:
+                continue
+    for key, value in written.items():
+        assert key in ("layer", "head", "token", "look", "off", "cut", "step")
+        assert value is None or re.fullmatch(r"[\w.,-]*", value)
+
+
+def test_heads_off_in_a_link_are_counted_from_one():
+    parse = attention_act._pairs(1, 6, 12)
+    assert parse("3-9,1-1") == ((0, 0), (2, 8))
+    for wrong in ("0-1", "7-1", "1-13", "1", "a-b", ""):
+        with pytest.raises(ValueError, match="."):
+            parse(wrong)
+
+
+def test_the_file_that_stands_alone_fetches_nothing_and_escapes(small_engine, pair_request):
+    hostile = replace(pair_request, text="</script><script>alert(1)</script> dog", pair=None)
+    page = attention_export.standalone(small_engine.run(hostile), 1, 2)
+    assert "default-src 'none'" in page
+    assert "<script>alert" not in page
+    assert not re.findall(r"""(?:src|href)=["']http""", page)
+    assert page.count("<script") == page.count("</script>") == 1
+
+
+def test_the_csv_is_what_the_picture_shows(trace):
+    lines = attention_export.shown_csv(trace, 0, 1, "hide.n1").splitlines()
+    assert len(lines) == len(trace) + 1
+    row = [float(p) for p in lines[2].split(",")[1:]]
+    content = list(trace.encoding.content)
+    assert max(row) == pytest.approx(trace.attention_probs[0, 1, 1, content].max(), rel=1e-4)
+    assert sum(p > 0 for p in row) == 1
