@@ -46,7 +46,7 @@ class KnownSize:
 def known_sizes() -> tuple[KnownSize, ...]:
     """Every model of `sizes.toml`, bert-base first."""
     return tuple(
-        KnownSize(m["name"], m["what"], m["parameters"], tuple(m["heads"]), BertConfig.from_dict(m["config"]))
+        KnownSize(m["name"], m["what"], m["parameters"], tuple(m["heads"]), BertConfig(**m["config"]))
         for m in read_facts("sizes")["model"]
     )
 

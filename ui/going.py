@@ -35,7 +35,7 @@ def arrive(page: str) -> None:
         return
     if view.page != page:
         st.session_state[_GOING] = view
-        st.switch_page(f"pages/{view.page}.py")
+        st.switch_page(f"pages/{view.page}.py", query_params=dict(view.parameters))
     for key, value in view.widgets:
         st.session_state[key] = list(value) if isinstance(value, tuple) else value
     wanted = dict(view.parameters)

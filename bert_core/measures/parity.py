@@ -86,7 +86,8 @@ def reference_version() -> str:
 def reference_source(name: str) -> str:
     """Source of a class of the installed transformers: its forward, without decorators."""
     forward = getattr(importlib.import_module(_MODULE), name).forward
-    return textwrap.dedent(inspect.getsource(inspect.unwrap(forward)))
+    source = textwrap.dedent(inspect.getsource(inspect.unwrap(forward)))
+    return source[source.index("def forward("):]
 
 
 def applies_to(loaded: Loaded) -> bool:
@@ -194,7 +195,8 @@ class _Reference:
         length = hidden.shape[1]
         mask = None
         if bool(inputs.causal.any()):
-            mask = torch.full((1, 1, length, length), torch.finfo(hidden.dtype).min, device=hidden.device).triu(1)
+            blocked = torch.ones(length, length, dtype=torch.bool, device=hidden.device).triu(1)
+            mask = hidden.new_zeros(1, 1, length, length).masked_fill(blocked, torch.finfo(hidden.dtype).min)
         mixed, _ = self._module("BertSelfAttention", f"{self.layer_path}.attention.self.")(hidden, mask)
         return self._module("BertSelfOutput", f"{self.layer_path}.attention.output.")(mixed, hidden)
 

@@ -47,8 +47,8 @@ class Excerpt(NamedTuple):
 #: stage -> the functions that do it, with the assignments meant (None: the whole function).
 _STAGE_CODE: Mapping[str, tuple[tuple[Callable[..., Any], tuple[str, ...] | None], ...]] = {
     "embeddings": ((bert.embed, None),),
-    "attention": ((bert.layer, _ATTENTION_NAMES), (bert.split_heads, None), (bert.attention_probs, None),
-                  (bert.join_heads, None)),
+    "attention": ((bert.layer, _ATTENTION_NAMES), (bert.attention_weights, None), (bert.attention_probs, None),
+                  (bert.split_heads, None), (bert.join_heads, None)),
     "feed_forward": ((bert.layer, _FEED_FORWARD_NAMES), (bert.activate, None)),
     "layer_norm": ((bert.layer_norm, None),),
     "pooler": ((bert.pooled_output, None), (bert.linear, None)),

@@ -1,0 +1,108 @@
+"""Two browsers in one room: the student's page goes where the teacher's goes."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+#: Seconds that a follower may lag; a second is promised, the rest is for a busy machine.
+LAG = 1.0
+
+
+def open_room(teacher) -> str:
+    """Open a room as its teacher; gives the code."""
+    page = teacher.open("class", view="Room")
+    page.get_by_role("button", name="Open a room").click()
+    page.locator(".bw-code").wait_for()
+    return page.locator(".bw-code").inner_text().strip()
+
+
+def go_to(visitor, title: str) -> None:
+    """Follow a link of the sidebar, as a person would."""
+    run = visitor.run_number()
+    visitor.page.get_by_test_id("stSidebarNavLink").filter(has_text=title).first.click()
+    visitor.after(run)
+
+
+def seconds_until(page, text: str) -> float:
+    """How long until the page has drawn for `text`."""
+    started = time.perf_counter()
+    page.wait_for_function(
+        "text => document.querySelector('[data-ready]')?.getAttribute('data-text') === text", arg=text, timeout=30_000)
+    return time.perf_counter() - started
+
+
+def test_student_follows_sentence_page_and_controls(new_visitor):
+    teacher, student = new_visitor(), new_visitor(width=390, scheme="dark")
+    code = open_room(teacher)
+    student.open("tokens", room=code)
+    student.page.get_by_text("Following room").wait_for()
+
+    go_to(teacher, "Masking")
+    student.page.wait_for_url(re.compile("/(masking)?(\\?|$)"))
+
+    lags = []
+    for n in range(3):
+        text = f"The teacher typed [MASK] number {n}."
+        teacher.page.get_by_label("Sentence", exact=True).fill(text)
+        lags.append(seconds_until(student.page, text))
+        assert student.page.get_by_label("Sentence", exact=True).input_value() == text
+    assert min(lags) < LAG, f"the student's page lagged {lags} seconds behind"
+
+    go_to(teacher, "Family")
+    student.page.wait_for_url("**/family*")
+    teacher.page.get_by_role("radio", name="Cost").click()
+    student.page.get_by_text("operations of one pass").first.wait_for()
+    student.no_traceback()
+
+
+def test_letting_go_and_typing_alone(new_visitor):
+    teacher, student = new_visitor(), new_visitor()
+    code = open_room(teacher)
+    student.open("class", view="Room")
+    student.page.get_by_label("Room code").fill(code.lower())
+    student.page.get_by_role("button", name="Join", exact=True).click()
+    student.page.get_by_text("Following room").wait_for()
+    student.page.get_by_role("button", name="Let go").click()
+    student.page.get_by_text("Following room").wait_for(state="hidden")
+    go_to(teacher, "Masking")
+    teacher.type("Nobody [MASK] this.")
+    student.page.wait_for_timeout(1500)
+    assert student.page.locator("[data-ready]").get_attribute("data-text") != "Nobody [MASK] this."
+
+
+def test_poll_compares_class_and_model(new_visitor):
+    teacher, student = new_visitor(), new_visitor(width=390)
+    code = open_room(teacher)
+    student.open("masking", room=code)
+    teacher.page.get_by_role("button", name="Ask the class").click()
+    student.page.get_by_label("Your guess for the gap").fill("Coffee!")
+    student.page.get_by_role("button", name="Send").click()
+    student.page.get_by_text("Counted: coffee").wait_for()
+    teacher.page.get_by_text("1 guesses of 1 followers").wait_for()
+    teacher.page.get_by_role("button", name="Reveal").click()
+    row = teacher.page.get_by_role("row").filter(has_text="coffee")
+    row.wait_for()
+    assert "100 %" in row.inner_text()
+    student.page.get_by_text("The class said: coffee (1)").wait_for()
+
+
+def test_wrong_key_and_wrong_code_change_nothing(new_visitor):
+    teacher, stranger = new_visitor(), new_visitor()
+    code = open_room(teacher)
+    page = stranger.open("class", view="Room")
+    page.get_by_text("I have a room and its key").click()
+    page.get_by_label("Code", exact=True).fill(code)
+    page.get_by_label("Teacher's key").fill("not the key")
+    page.get_by_role("button", name="Take control").click()
+    page.get_by_text("the key is not this room's").wait_for()
+    assert page.locator(".bw-code").count() == 0
+    page.get_by_label("Room code").fill("ZZZZZ")
+    page.get_by_role("button", name="Join", exact=True).click()
+    page.get_by_text("there is no room ZZZZZ").wait_for()
+    assert teacher.page.locator(".bw-code").inner_text().strip() == code
+    stranger.no_traceback()

@@ -1,0 +1,77 @@
+"""Each stage beside transformers' class: equal at float64, under 1e-5 at float32."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bert_core.load import load_model
+from bert_core.measures import parity
+
+#: Sentences and pairs, with several gaps and words that are cut.
+INPUTS = [("the dog barked all night", None), ("she [MASK] the [MASK] in paris", "it was not good"), ("", None)]
+
+
+@pytest.mark.parametrize(("text", "pair"), INPUTS)
+@pytest.mark.parametrize("index", [0, 1])
+def test_stages_equal_transformers_in_double_precision(tiny_bert, text, pair, index):
+    loaded = load_model(tiny_bert, dtype=torch.float64)
+    runs = parity.compare_stages(loaded, loaded.tokenizer.encode(text, pair), index)
+    assert {run.stage for run in runs} == set(parity.STAGES)
+    for run in runs:
+        assert run.ours.shape == run.theirs.shape, run.stage
+        assert run.largest_difference < 1e-10, run.stage
+
+
+@pytest.mark.parametrize("name", ["twin-bert", "twin-gpt"])
+def test_shipped_models_stay_under_a_hundred_thousandth(name):
+    loaded = load_model(name)
+    encoding = loaded.tokenizer.encode("She poured the [MASK] into her cup and drank it slowly.", "Then she left.")
+    runs = parity.compare_stages(loaded, encoding, loaded.config.num_hidden_layers - 1)
+    assert {run.stage for run in runs} >= {"embeddings", "attention", "feed_forward", "layer_norm", "mlm", "losses"}
+    assert {run.stage: run.largest_difference for run in runs if run.largest_difference >= 1e-5} == {}
+
+
+def test_a_causal_model_is_compared_under_its_mask(tiny_gpt):
+    loaded = load_model(tiny_gpt, dtype=torch.float64)
+    encoding = loaded.tokenizer.encode("the cat slept in the garden")
+    runs = {run.stage: run for run in parity.compare_stages(loaded, encoding, 1)}
+    assert runs["attention"].largest_difference < 1e-10
+    both_ways = replace(loaded, model=replace(loaded.model, config=replace(loaded.config, is_decoder=False)))
+    other = {run.stage: run for run in parity.compare_stages(both_ways, encoding, 1)}
+    assert (runs["attention"].ours - other["attention"].ours).abs().max() > 1e-3
+
+
+def test_a_broken_stage_would_show(tiny_bert):
+    loaded = load_model(tiny_bert, dtype=torch.float64)
+    broken = replace(loaded, model=replace(loaded.model, config=replace(loaded.config, hidden_act="relu")))
+    encoding = loaded.tokenizer.encode("the dog slept")
+    ours = {run.stage: run.ours for run in parity.compare_stages(broken, encoding)}
+    theirs = {run.stage: run.theirs for run in parity.compare_stages(loaded, encoding)}
+    assert (ours["feed_forward"] - theirs["feed_forward"]).abs().max() > 1e-3
+    assert (ours["embeddings"] - theirs["embeddings"]).abs().max() == 0
+
+
+def test_heads_that_are_not_there_are_left_out(tiny_ner):
+    loaded = load_model(tiny_ner)
+    runs = parity.compare_stages(loaded, loaded.tokenizer.encode("the dog"))
+    assert {run.stage for run in runs}.isdisjoint({"mlm", "nsp", "losses"})
+
+
+def test_layer_and_family_are_checked(tiny_bert):
+    loaded = load_model(tiny_bert)
+    with pytest.raises(ValueError, match="layer 3 of .*: it has 2"):
+        parity.compare_stages(loaded, loaded.tokenizer.encode("x"), 2)
+    other = replace(loaded, model=replace(loaded.model, config=replace(loaded.config, model_type="roberta")))
+    with pytest.raises(ValueError, match="is a roberta"):
+        parity.compare_stages(other, loaded.tokenizer.encode("x"))
+
+
+def test_source_of_the_counterparts_is_that_of_the_installed_package():
+    for names in parity.COUNTERPARTS.values():
+        for name in names:
+            assert parity.reference_source(name).startswith("def forward(")
+    assert "softmax" not in parity.reference_source("BertPooler")
+    assert parity.reference_version().count(".") == 2

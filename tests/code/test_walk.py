@@ -1,0 +1,68 @@
+"""The lines shown are the lines that run, with the shapes they make."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+import pytest
+
+from bert_core import model as bert
+from bert_core.load import load_model
+from bert_core.measures import parity, walk
+
+
+@pytest.mark.parametrize("stage", parity.STAGES)
+def test_excerpts_stand_in_the_file_where_they_say(stage):
+    for excerpt in walk.stage_source(stage):
+        file, line = excerpt.place.rsplit(":", 1)
+        lines = (walk.ROOT / file).read_text(encoding="utf-8").splitlines()
+        assert lines[int(line) - 1].strip() == excerpt.text.splitlines()[0].strip()
+
+
+def test_attention_and_feed_forward_share_the_layer_without_overlap():
+    attention = walk.stage_source("attention")[0].text
+    feed_forward = walk.stage_source("feed_forward")[0].text
+    assert "softmax" not in feed_forward
+    assert "probs" in attention
+    assert "wide" not in attention
+    body = inspect.getsource(bert.layer)
+    assert all(line.strip() in body for text in (attention, feed_forward) for line in text.splitlines())
+
+
+def test_unknown_stage_is_named():
+    with pytest.raises(ValueError, match="no stage 'magic'"):
+        walk.stage_source("magic")
+
+
+def test_shapes_are_those_of_the_tensors(tiny_bert):
+    loaded = load_model(tiny_bert)
+    encoding = loaded.tokenizer.encode("the [MASK] slept in [MASK]", "she walked home")
+    n = len(encoding)
+    shapes = {(s.function, s.name): s.shape for s in walk.walk(loaded, encoding, 1)}
+    assert shapes["embed", "total"] == (1, n, 15)
+    assert shapes["layer", "query"] == (1, 3, n, 5)
+    assert shapes["layer", "scores"] == shapes["layer", "probs"] == (1, 3, n, n)
+    assert shapes["layer", "wide"] == (1, n, 23)
+    assert shapes["pooled_output", "return"] == (1, 15)
+    assert shapes["nsp_logits", "return"] == (1, 2)
+    assert shapes["mlm_logits", "return"] == (1, 2, loaded.config.vocab_size)
+
+
+def test_numbers_are_those_of_the_run(tiny_bert):
+    loaded = load_model(tiny_bert)
+    encoding = loaded.tokenizer.encode("the dog slept")
+    steps = {(s.function, s.name): s for s in walk.walk(loaded, encoding, 0)}
+    ours = {run.stage: run for run in parity.compare_stages(loaded, encoding, 0)}
+    assert steps["layer", "attended"].first == pytest.approx(ours["attention"].first())
+    assert steps["layer", "out"].first == pytest.approx(ours["feed_forward"].first())
+    assert 0 <= steps["layer", "probs"].low <= steps["layer", "probs"].high <= 1
+
+
+def test_watching_leaves_no_hook_behind(tiny_bert):
+    before = sys.gettrace()
+    loaded = load_model(tiny_bert)
+    walk.walk(loaded, loaded.tokenizer.encode("x"))
+    assert sys.gettrace() is before
+    with pytest.raises(ValueError, match="layer 9"):
+        walk.walk(loaded, loaded.tokenizer.encode("x"), 8)
