@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from bert_core.tokenizer import Encoding
-from ui import classroom, glossary, notices, settings, state, tour
+from ui import classroom, glossary, model_picker, notices, settings, state, tour
 from ui.state import Here
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,6 +80,7 @@ def _sidebar() -> None:
     st.sidebar.selectbox("Model", names, index=names.index(default), key="model", bind="query-params",
                          accept_new_options=True, help=f"Choose, or type {hub}a folder with config.json, "
                          "tokenizer.json and model.safetensors.")
+    model_picker.draw()
 
 
 # --- pages -------------------------------------------------------------------

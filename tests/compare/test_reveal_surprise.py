@@ -76,7 +76,7 @@ def test_causal_surprise_is_the_negative_log_likelihood(engine, readers):
     run = engine.run(TraceRequest(SENTENCE, model=readers.left))
     rows = compare.log_softmax(run.lm_logits)
     by_hand = [-rows[t - 1, run.input_ids[t]] for t in range(1, len(run) - 1)]
-    np.testing.assert_allclose(found["left"].nats, by_hand, atol=1e-6)
+    np.testing.assert_allclose(found["left"].nats, by_hand, atol=1e-4)
     assert found["left"].total == pytest.approx(sum(by_hand))
     assert found["left"].mean == pytest.approx(np.mean(by_hand))
     assert found["left"].tokens == tuple(run.tokens[1:-1])
@@ -88,7 +88,7 @@ def test_right_to_left_surprise_reads_the_rows_after(engine, readers):
     rows = compare.log_softmax(run.lm_logits)
     last = len(run) - 2
     by_hand = [-rows[0 if t == last else t + 1, run.input_ids[t]] for t in range(1, last + 1)]
-    np.testing.assert_allclose(found["right"].nats, by_hand, atol=1e-6)
+    np.testing.assert_allclose(found["right"].nats, by_hand, atol=1e-4)
 
 
 def test_masked_surprise_agrees_with_each_single_question(engine, readers):

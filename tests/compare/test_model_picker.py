@@ -1,0 +1,92 @@
+"""The picker's rows, and its downloads in the background."""
+
+from __future__ import annotations
+
+import threading
+import time
+import tomllib
+
+import pytest
+
+from bert_core import LoadError, hub
+from bert_core.load import HUB_ID
+from ui import model_picker
+from ui.model_picker import Download
+
+
+def wait_until(condition, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert condition()
+
+
+def test_every_row_is_a_hub_id_with_a_licence_and_a_sourced_size():
+    sizes = {row["parameters"] for row in tomllib.loads((model_picker.FACTS / "sizes.toml").read_text())["model"]}
+    rows = model_picker.known()
+    assert len({row.id for row in rows}) == len(rows)
+    for row in rows:
+        assert HUB_ID.fullmatch(row.id), row
+        assert row.licence
+        assert row.parameters is None or row.parameters in sizes
+    assert {row.language for row in rows} >= {"English", "French", "Polish", "Vietnamese", "many"}
+    assert {row.task for row in rows} >= {"fill the gap", "sentiment", "entities", "answers"}
+
+
+def test_a_row_says_size_licence_and_doubt():
+    by_id = {row.id: row.line for row in model_picker.known()}
+    assert by_id["google-bert/bert-base-uncased"].startswith("109 million parameters · Apache-2.0")
+    assert "refused" in by_id["allegro/herbert-base-cased"]
+    assert "counted once loaded" in by_id["answerdotai/ModernBERT-base"]
+
+
+def test_a_download_ends_finished_with_its_bytes_counted(monkeypatch):
+    monkeypatch.setattr(hub, "download", lambda name, watch: watch(7, 9))
+    job = Download("someone/tiny")
+    job.start()
+    wait_until(lambda: job.finished)
+    assert (job.done, job.total, job.problem) == (7, 9, "")
+
+
+def test_stopping_ends_a_download(monkeypatch):
+    begun = threading.Event()
+
+    def endless(name, watch):
+        while True:
+            watch(1, 100)
+            begun.set()
+            time.sleep(0.005)
+
+    monkeypatch.setattr(hub, "download", endless)
+    job = Download("someone/tiny")
+    job.start()
+    assert begun.wait(10)
+    job.stop()
+    wait_until(lambda: not job.running)
+    assert job.problem.startswith("stopped")
+
+
+@pytest.mark.parametrize(("error", "said"), [
+    (LoadError("x: the model hub can't be reached"), "can't be reached"), (RuntimeError("secret"), "RuntimeError"),
+])
+def test_a_failing_download_says_one_line(monkeypatch, error, said):
+    def fail(name, watch):
+        raise error
+
+    monkeypatch.setattr(hub, "download", fail)
+    job = Download("someone/tiny")
+    job.start()
+    wait_until(lambda: not job.running)
+    assert said in job.problem
+    assert "secret" not in job.problem
+
+
+def test_only_some_downloads_run_at_once(monkeypatch):
+    gate = threading.Event()
+    monkeypatch.setattr(hub, "download", lambda name, watch: gate.wait(10))
+    jobs = [Download(f"someone/m{n}") for n in range(model_picker.MAX_AT_ONCE + 1)]
+    for job in jobs:
+        job.start()
+    assert "running already" in jobs[-1].problem
+    gate.set()
+    wait_until(lambda: all(job.finished for job in jobs[:-1]))
