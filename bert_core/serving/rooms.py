@@ -202,7 +202,8 @@ class Rooms:
     def close(self, code: str, key: str) -> None:
         """End the room at once."""
         with self._lock:
-            del self._rooms[self._controlled(code, key).code]
+            room = self._controlled(code, key)
+            del self._rooms[room.code]
 
     def teacher_state(self, code: str, key: str) -> RoomState:
         """The room with the tally of a poll that is still running."""

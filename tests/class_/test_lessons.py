@@ -1,0 +1,101 @@
+"""Lessons, glossary and tour as data: complete, linked to what exists, safe to show."""
+
+from __future__ import annotations
+
+import html
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ui import glossary, presenter, shell, tour
+from ui.views.class_lessons import checklist, lessons
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {name for pages in shell.PAGES.values() for name, _ in pages}
+LESSONS = lessons()
+
+
+def test_about_twelve_lessons_of_five_to_fifteen_minutes():
+    assert 12 <= len(LESSONS) <= 14
+    assert {lesson.minutes for lesson in LESSONS} <= {5, 10, 15}
+    assert len({lesson.key for lesson in LESSONS}) == len(LESSONS)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=[lesson.key for lesson in LESSONS])
+def test_each_lesson_asks_does_and_checks(lesson):
+    assert lesson.question.strip().endswith(("?", "…"))
+    assert len(lesson.options) == 3
+    assert lesson.answer in range(3)
+    assert lesson.reveal
+    assert lesson.steps
+    assert lesson.checks
+    for step in lesson.steps:
+        assert step.page in PAGES
+        assert step.notice
+        assert dict(step.view.widgets).get("pair") is not None
+        assert set(dict(step.link)) <= {"text", "pair", "view"}
+
+
+def test_answers_do_not_always_stand_at_the_same_place():
+    places = [lesson.answer for lesson in LESSONS]
+    assert max(places.count(place) for place in range(3)) < len(places)
+
+
+def test_checklist_covers_the_course_and_every_item_is_taught():
+    keys = {key for key, _ in checklist()}
+    assert keys >= {"masking", "nsp", "embeddings", "cls", "finetune", "gpt"}
+    assert {key for lesson in LESSONS for key in lesson.checklist} == keys
+
+
+def test_tour_goes_to_pages_that_exist():
+    assert 4 <= len(tour.stops()) <= 6
+    assert {stop["page"] for stop in tour.stops()} <= PAGES
+
+
+def test_glossary_marks_the_first_of_each_term_only():
+    text = "<p>Attention and attention; <code>softmax</code> and softmax, heads.</p>"
+    marked = glossary.mark(text)
+    assert marked.count("<dfn") == 3
+    assert "<code>softmax</code>" in marked
+    plain = re.sub(r'<span class="bw-tip".*?</span>', "", marked)
+    assert re.sub(r"</?dfn[^>]*>", "", plain) == text
+
+
+def test_glossary_leaves_tags_headings_and_other_words_alone():
+    for text in ('<a href="logits">x</a>', "<h1>Attention</h1>", "<summary>NSP</summary>", "inattention", "a &lt; b"):
+        assert glossary.mark(text) == text
+
+
+def test_special_tokens_are_terms_too():
+    assert glossary.mark("[CLS] stands in front").startswith('<dfn class="bw-term" tabindex="0">[CLS]<span')
+
+
+def test_every_term_has_a_short_meaning_and_no_spelling_twice():
+    spellings = [spelling.casefold() for term in glossary.terms() for spelling in term.spellings]
+    assert len(set(spellings)) == len(spellings) >= 30
+    for term in glossary.terms():
+        assert 15 < len(term.means) < 180
+        assert html.escape(term.means, quote=False) == term.means
+
+
+def test_page_prose_is_marked_and_still_has_its_words():
+    words = shell.prose("code").below
+    assert 'class="bw-term"' in words
+    assert "transformers" not in re.findall(r"<dfn[^>]*>([^<]*)", words)
+
+
+def test_presenter_can_hide_what_it_names():
+    assert set(presenter.PARTS) == {"inputs", "model", "pages", "controls", "reading"}
+    assert not any("{" in selector or ";" in selector for selector in presenter.PARTS.values())
+
+
+def test_citation_names_the_project_and_its_licence():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert "cff-version: 1.2.0" in text
+    assert re.search(r'^title: "Both Ways', text, re.MULTILINE)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"version: {version}" in text
+    assert "license: MIT" in text
+    assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("MIT")

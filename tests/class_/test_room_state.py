@@ -1,0 +1,215 @@
+"""Rooms: bounded, locked, ending by themselves, and only the teacher's key controls them."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bert_core.serving import rooms as module
+from bert_core.serving.rooms import RoomError, Rooms, View, tidy_code, tidy_guess
+
+MASKING = View("masking", (("text", "the [MASK] slept"), ("layer", 3)), (("mask", "2"),))
+
+
+class Clock:
+    """Seconds that pass only when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def rooms(clock) -> Rooms:
+    return Rooms(clock)
+
+
+def test_followers_see_what_the_teacher_shows(rooms):
+    code, key = rooms.open()
+    seat = rooms.join(code)
+    assert rooms.follow(code, seat).view == View()
+    version = rooms.show(code, key, MASKING)
+    state = rooms.follow(code, seat)
+    assert (state.view, state.version, state.followers) == (MASKING, version, 1)
+    assert rooms.show(code, key, MASKING) == version
+    assert rooms.show(code, key, View("tokens")) == version + 1
+
+
+def test_code_is_read_as_people_type_it(rooms):
+    code, _ = rooms.open()
+    assert rooms.join(f" {code[:2].lower()}-{code[2:].lower()} ")
+    assert set(code) <= set(module.ALPHABET)
+    assert not set("0O1IL") & set(module.ALPHABET)
+
+
+@pytest.mark.parametrize("act", [
+    lambda r, c, k: r.show(c, k, MASKING), lambda r, c, k: r.ask(c, k, "a [MASK]"), lambda r, c, k: r.reveal(c, k),
+    lambda r, c, k: r.end_poll(c, k), lambda r, c, k: r.close(c, k), lambda r, c, k: r.teacher_state(c, k)])
+@pytest.mark.parametrize("wrong", ["", "x", "é" * 24, "a" * 10_000])
+def test_a_wrong_key_changes_nothing(rooms, act, wrong):
+    code, key = rooms.open()
+    other_code, other_key = rooms.open()
+    rooms.show(code, key, MASKING)
+    rooms.ask(code, key, "the [MASK] slept")
+    before = rooms.teacher_state(code, key)
+    for bad in (wrong, other_key):
+        with pytest.raises(RoomError, match="the key is not this room's"):
+            act(rooms, code, bad)
+    assert rooms.teacher_state(code, key) == before
+
+
+def test_poll_counts_one_guess_a_seat_and_hides_the_tally(rooms):
+    code, key = rooms.open()
+    seats = [rooms.join(code) for _ in range(3)]
+    rooms.ask(code, key, "the [MASK] barked")
+    for seat, word in zip(seats, ("Dog", "dog!", "cat"), strict=True):
+        rooms.guess(code, seat, word)
+    rooms.guess(code, seats[2], "fox")
+    assert rooms.teacher_state(code, key).poll.guesses == (("dog", 2), ("fox", 1))
+    hidden = rooms.follow(code, seats[0]).poll
+    assert (hidden.guesses, hidden.count, hidden.revealed) == ((), 3, False)
+    rooms.reveal(code, key)
+    assert rooms.follow(code, seats[0]).poll.guesses == (("dog", 2), ("fox", 1))
+    with pytest.raises(RoomError, match="no poll is running"):
+        rooms.guess(code, seats[0], "late")
+    rooms.end_poll(code, key)
+    assert rooms.follow(code, seats[0]).poll is None
+
+
+def test_a_stranger_has_no_vote(rooms):
+    code, key = rooms.open()
+    rooms.ask(code, key, "the [MASK] barked")
+    with pytest.raises(RoomError, match="join the room"):
+        rooms.guess(code, "no seat", "dog")
+
+
+def test_rooms_end_by_themselves(rooms, clock):
+    code, key = rooms.open()
+    clock.now = module.MAX_IDLE - 1
+    rooms.show(code, key, MASKING)
+    clock.now = 2 * module.MAX_IDLE - 2
+    assert rooms.join(code)
+    clock.now += 2
+    with pytest.raises(RoomError, match="there is no room"):
+        rooms.join(code)
+    code, key = rooms.open()
+    end = clock.now + module.MAX_AGE
+    while clock.now < end - 1000:
+        clock.now += 1000
+        rooms.teacher_state(code, key)
+    clock.now = end
+    with pytest.raises(RoomError, match="it may have ended"):
+        rooms.teacher_state(code, key)
+
+
+def test_seats_are_bounded_and_freed(rooms, clock, monkeypatch):
+    monkeypatch.setattr(module, "MAX_FOLLOWERS", 3)
+    code, _ = rooms.open()
+    seats = [rooms.join(code) for _ in range(3)]
+    with pytest.raises(RoomError, match="full"):
+        rooms.join(code)
+    rooms.leave(code, seats[0])
+    assert rooms.join(code)
+    clock.now = module.FOLLOWER_IDLE - 1
+    rooms.follow(code, seats[1])
+    clock.now += 2
+    assert rooms.follow(code, seats[1]).followers == 1
+    assert rooms.follow(code, seats[2]).followers == 2
+
+
+def test_number_of_rooms_is_bounded(rooms):
+    opened = [rooms.open() for _ in range(module.MAX_ROOMS)]
+    assert len({code for code, _ in opened}) == module.MAX_ROOMS
+    with pytest.raises(RoomError, match="are in use"):
+        rooms.open()
+    rooms.close(*opened[0])
+    assert rooms.open()
+
+
+@pytest.mark.parametrize("view", [
+    View("no/page"), View(""), View("masking", tuple((f"k{n}", n) for n in range(41))),
+    View("masking", (("text", "x" * 4001),)), View("masking", (), (("k" * 41, "v"),))])
+def test_views_past_the_bounds_are_refused(rooms, view):
+    code, key = rooms.open()
+    with pytest.raises(RoomError):
+        rooms.show(code, key, view)
+    assert rooms.teacher_state(code, key).view == View()
+
+
+def test_polls_need_a_gap(rooms):
+    code, key = rooms.open()
+    with pytest.raises(RoomError, match=r"\[MASK\]"):
+        rooms.ask(code, key, "no gap here")
+    with pytest.raises(RoomError):
+        rooms.ask(code, key, "[MASK]" + "x" * 5000)
+
+
+@given(st.text(max_size=300))
+def test_any_guess_is_one_bounded_word_or_an_error(text):
+    try:
+        word = tidy_guess(text)
+    except RoomError:
+        return
+    assert 0 < len(word) <= module.MAX_GUESS
+    assert word.isprintable()
+    assert not set(word) & set(" \t\n")
+
+
+@given(st.text(max_size=40))
+def test_any_code_is_a_code_or_an_error(text):
+    try:
+        code = tidy_code(text)
+    except RoomError:
+        return
+    assert len(code) == module.CODE_LENGTH
+    assert set(code) <= set(module.ALPHABET)
+
+
+def test_nothing_personal_is_kept(rooms):
+    code, _ = rooms.open()
+    seat = rooms.join(code)
+    kept = vars(rooms._rooms[code])
+    assert set(kept) == {"code", "key", "born", "seen", "view", "version", "followers", "poll_text", "guesses",
+                         "revealed"}
+    assert list(kept["followers"]) == [seat]
+
+
+def test_sixty_followers_see_each_change_within_a_second():
+    rooms, seen, stop = Rooms(), [0.0] * 60, threading.Event()
+    code, key = rooms.open()
+    shown_at: dict[int, float] = {}
+
+    def follow(n: int) -> None:
+        seat, known = rooms.join(code), 0
+        while not stop.is_set():
+            state = rooms.follow(code, seat)
+            if state.version != known:
+                known = state.version
+                seen[n] = max(seen[n], time.perf_counter() - shown_at[known])
+            time.sleep(0.05)
+
+    shown_at[0] = time.perf_counter()
+    threads = [threading.Thread(target=follow, args=(n,)) for n in range(60)]
+    for thread in threads:
+        thread.start()
+    for n in range(1, 11):
+        shown_at[n] = time.perf_counter()
+        assert rooms.show(code, key, View("masking", (("text", f"sentence {n}"),))) == n
+        time.sleep(0.1)
+    time.sleep(0.3)
+    assert rooms.teacher_state(code, key).followers == 60
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert 0 < max(seen) < 1.0
