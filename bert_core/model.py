@@ -216,7 +216,7 @@ def join_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).reshape(batch, length, heads * size)
 
 
-def attention_probs(scores: Tensor, allowed: Tensor | None) -> Tensor:
+def attention_probs(scores: Tensor, allowed: Tensor | None, out: Tensor | None = None) -> Tensor:
     """Softmax over the keys a query may see; exactly 0 elsewhere.
 
     A query that may see nothing at all looks nowhere: its row is all zeros.
@@ -224,15 +224,54 @@ def attention_probs(scores: Tensor, allowed: Tensor | None) -> Tensor:
     Args:
         scores: (B, H, Tq, Tk).
         allowed: (B, 1, Tq, Tk) bool, or None where everything may be seen.
+        out: written to instead of new memory; not for training.
     """
     if allowed is None:
-        return scores.softmax(dim=-1)
+        return torch.softmax(scores, -1, out=out)
     lowest = torch.finfo(scores.dtype).min
-    return scores.masked_fill(~allowed, lowest).softmax(dim=-1).masked_fill(~allowed, 0.0)
+    if out is None:
+        return scores.masked_fill(~allowed, lowest).softmax(dim=-1).masked_fill(~allowed, 0.0)
+    torch.softmax(scores.masked_fill(~allowed, lowest), -1, out=out)
+    return out.masked_fill_(~allowed, 0.0)
+
+
+class Room(NamedTuple):
+    """Where one layer's widest parts are to be written, so that nobody copies them later."""
+
+    attention_scores: Tensor  # (B, H, Tq, Tk), contiguous
+    attention_probs: Tensor  # (B, H, Tq, Tk), contiguous
+
+
+def attention_weights(
+    query: Tensor, key: Tensor, allowed: Tensor | None, room: Room | None = None
+) -> tuple[Tensor, Tensor]:
+    """Scores q.k / sqrt(Dh) before the mask, and their softmax (Vaswani et al. 2017, section 3.2.1).
+
+    Args:
+        query, key: (B, H, T, Dh).
+        allowed: as in `attention_probs`.
+        room: written to instead of new memory; not for training.
+
+    Returns:
+        Two of (B, H, Tq, Tk).
+    """
+    scale = query.shape[-1] ** -0.5
+    if room is None:
+        scores = query @ key.transpose(-1, -2) * scale
+        return scores, attention_probs(scores, allowed)
+    flat = (query * scale).flatten(0, 1), key.flatten(0, 1).transpose(1, 2)  # (B*H, T, Dh), (B*H, Dh, T)
+    scores = room.attention_scores
+    torch.bmm(*flat, out=scores.view(-1, *scores.shape[2:]))
+    return scores, attention_probs(scores, allowed, room.attention_probs)
 
 
 def layer(
-    model: Model, index: int, hidden: Tensor, allowed: Tensor | None, gate: Tensor | None = None
+    model: Model,
+    index: int,
+    hidden: Tensor,
+    allowed: Tensor | None,
+    gate: Tensor | None = None,
+    room: Room | None = None,
 ) -> LayerOutput:
     """One encoder layer: self-attention, then feed-forward, each with residual and LayerNorm.
 
@@ -241,13 +280,13 @@ def layer(
         hidden: (B, T, D), the layer's input.
         allowed: (B, 1, Tq, Tk) bool from `allowed_pairs`, None for no mask.
         gate: (B, H) factor on each head's context, None keeps all.
+        room: where scores and probabilities are written, None is new memory.
     """
     heads, names = model.config.num_attention_heads, model.names
     query = split_heads(linear(model, hidden, names.of_layer(index, "query")), heads)  # (B, H, T, Dh)
     key = split_heads(linear(model, hidden, names.of_layer(index, "key")), heads)
     value = split_heads(linear(model, hidden, names.of_layer(index, "value")), heads)
-    scores = query @ key.transpose(-1, -2) * model.config.head_size**-0.5  # (B, H, Tq, Tk)
-    probs = attention_probs(scores, allowed)
+    scores, probs = attention_weights(query, key, allowed, room)  # (B, H, Tq, Tk)
     mixed = probs @ value  # (B, H, Tq, Dh)
     if gate is not None:
         mixed = mixed * gate[:, :, None, None].to(mixed.dtype)
@@ -268,7 +307,10 @@ def needs_mask(inputs: Inputs) -> bool:
 
 
 def encode(
-    model: Model, inputs: Inputs, watch: Callable[[int, LayerOutput], None] | None = None
+    model: Model,
+    inputs: Inputs,
+    watch: Callable[[int, LayerOutput], None] | None = None,
+    rooms: Callable[[int], Room | None] | None = None,
 ) -> tuple[Embeddings, Tensor]:
     """Embeddings, then all layers.
 
@@ -276,6 +318,7 @@ def encode(
         inputs: one padded batch.
         watch: called with (layer index, LayerOutput) as each layer is done;
             what it does not keep is freed.
+        rooms: layer index -> where its attention is written, or None.
 
     Returns:
         The embeddings and the last hidden states (B, T, D).
@@ -285,7 +328,7 @@ def encode(
     hidden = embeddings.output
     for index in range(model.config.num_hidden_layers):
         gate = None if inputs.head_gate is None else inputs.head_gate[:, index]
-        done = layer(model, index, hidden, allowed, gate)
+        done = layer(model, index, hidden, allowed, gate, rooms(index) if rooms else None)
         if watch is not None:
             watch(index, done)
         hidden = done.hidden

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bert_core import memory
 from bert_core import model as bert
 from bert_core.config import ATTENTION_KINDS, BertConfig
 from bert_core.load import Loaded
@@ -328,21 +329,32 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
         vocabulary = whole.pop("vocabulary", None)
         return [_freeze(loaded, row, n, whole, lambda places, n=n: vocabulary[n, places])
                 for n, row in enumerate(rows)]
-    kept = _Kept(loaded.config, inputs, wanted)
-    embeddings, hidden = bert.encode(loaded.model, inputs, kept.take)
+    kept = _Kept(loaded.config, inputs, wanted, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
+    embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.room)
     kept.take_embeddings(embeddings)
-    whole = kept.arrays | _head_arrays(loaded, hidden, wanted)
+    whole = kept.batch_first() | _head_arrays(loaded, hidden, wanted)
     return [_freeze(loaded, row, n, whole, lambda places, n=n: bert.mlm_logits(loaded.model, hidden[n, places]))
             for n, row in enumerate(rows)]
 
 
 class _Kept:
-    """Collects the wanted intermediates, batch first: (B, L, ...)."""
+    """Collects the wanted intermediates, layer first: (L, B, ...)."""
 
-    def __init__(self, config: BertConfig, inputs: bert.Inputs, wanted: set[str]):
+    def __init__(self, config: BertConfig, inputs: bert.Inputs, wanted: set[str], like: Tensor):
         self.arrays: dict[str, Tensor] = {}
         self.layers = config.num_hidden_layers
         self.wanted = wanted
+        batch, length = inputs.input_ids.shape
+        if {"attention_scores", "attention_probs"} <= wanted:
+            shape = (self.layers, batch, config.num_attention_heads, length, length)
+            for part in ("attention_scores", "attention_probs"):
+                self.arrays[part] = memory.empty(shape, like)
+
+    def room(self, index: int) -> bert.Room | None:
+        """Where a layer may write its attention itself, so that it need not be copied."""
+        if "attention_scores" not in self.arrays:
+            return None
+        return bert.Room(self.arrays["attention_scores"][index], self.arrays["attention_probs"][index])
 
     def take(self, index: int, out: bert.LayerOutput) -> None:
         for part, name in LAYER_PARTS.items():
@@ -360,8 +372,15 @@ class _Kept:
 
     def _put(self, part: str, count: int, index: int, tensor: Tensor) -> None:
         if part not in self.arrays:
-            self.arrays[part] = tensor.new_empty((tensor.shape[0], count, *tensor.shape[1:]))
-        self.arrays[part][:, index] = tensor
+            self.arrays[part] = memory.empty((count, *tensor.shape), tensor)
+        slot = self.arrays[part][index]
+        if (slot.data_ptr(), slot.stride()) != (tensor.data_ptr(), tensor.stride()):
+            slot.copy_(tensor)
+
+    def batch_first(self) -> dict[str, Tensor]:
+        """Name -> (B, ...), the layers second where there are any."""
+        by_layer = {*LAYER_PARTS, "hidden_states"}
+        return {part: t.transpose(0, 1) if part in by_layer else t for part, t in self.arrays.items()}
 
 
 def _head_arrays(loaded: Loaded, hidden: Tensor, wanted: set[str]) -> dict[str, Tensor]:

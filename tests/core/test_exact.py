@@ -111,16 +111,17 @@ def test_a_wrong_axis_would_be_seen(mutation, tiny_bert, monkeypatch):
     ours = load_model(tiny_bert, torch.float64)
     request = TraceRequest("the dog barked all night", attention="causal")
     right = run_batch(ours, [request])[0].hidden_states
-    plain_linear, plain_probs, plain_join = bert.linear, bert.attention_probs, bert.join_heads
+    plain_linear, plain_weights, plain_join = bert.linear, bert.attention_weights, bert.join_heads
     swap = {"query": "key", "key": "query"}
     patches = {
         "swap query and key": ("linear", lambda model, x, name, activation=None: plain_linear(
             model, x, ".".join([*name.split(".")[:-1], swap.get(name.split(".")[-1], name.split(".")[-1])]),
             activation)),
-        "transpose probabilities": ("attention_probs", lambda s, a: plain_probs(s, a).transpose(-1, -2)),
+        "transpose probabilities": ("attention_weights", lambda q, k, a, room=None: tuple(
+            x.transpose(-1, -2) for x in plain_weights(q, k, a))),
         "mix heads and tokens": ("join_heads", lambda x: plain_join(x.transpose(1, 2).reshape(x.shape))),
-        "scale by hidden size": ("attention_probs", lambda s, a: plain_probs(s * 3**-0.5, a)),
-        "skip the mask": ("attention_probs", lambda s, a: plain_probs(s, None)),
+        "scale by hidden size": ("attention_weights", lambda q, k, a, room=None: plain_weights(q * 3**-0.5, k, a)),
+        "skip the mask": ("attention_weights", lambda q, k, a, room=None: plain_weights(q, k, None)),
     }
     name, wrong = patches[mutation]
     monkeypatch.setattr(bert, name, wrong)
