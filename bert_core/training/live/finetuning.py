@@ -7,6 +7,7 @@ the head, or the same architecture from random weights.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -40,13 +41,10 @@ EPOCH_CURVES = ("test_accuracy", "test_loss", "train_accuracy")
 
 def classifier_config(base: BertConfig, labels: tuple[str, ...]) -> BertConfig:
     """The base's architecture with a classification head of these labels."""
-    values = base.to_dict() | {
-        "architectures": ["BertForSequenceClassification"],
-        "id2label": {str(n): label for n, label in enumerate(labels)},
-        "problem_type": "single_label_classification", "is_decoder": False,
-    }
-    values.pop("base_model", None)
-    return BertConfig.from_dict(values)
+    return dataclasses.replace(
+        base, architectures=("BertForSequenceClassification",), id2label=labels, num_labels=len(labels),
+        problem_type="single_label_classification", is_decoder=False, extra={},
+    )
 
 
 def head_start(config: BertConfig, seed: int) -> dict[str, Tensor]:
@@ -169,7 +167,8 @@ class FinetuneRun:
     def _begin(self) -> None:
         """Both baselines and epoch 0, before the first step."""
         self.folder.set_values("task", {"name": self.data.name, "labels": self.data.labels,
-                                        "train": len(self.data.train), "test": len(self.data.test)})
+                                        "train": len(self.data.train), "test": len(self.data.test),
+                                        "epochs": self.epochs})
         self.folder.set_values("config", self.config.to_dict())
         self.folder.set_arrays("baselines", {"words": bag_of_words(self.data, self.spec.seed),
                                              "lstm": lstm(self.data, self.spec.seed)})

@@ -19,7 +19,7 @@ WAYS = ("full", "last", "frozen", "scratch")
 SPLITS = {"80/10/10": (0.8, 0.1, 0.1), "100/0/0": (1.0, 0.0, 0.0)}
 
 WIDTHS, HEADS = (64, 128, 192, 256), (2, 4)
-MAX_STEPS, MAX_EPOCHS = 3000, 60
+MAX_STEPS, MAX_EPOCHS = 6000, 60
 #: A run ends after this many seconds of the trainer's own time, or of the clock.
 MAX_WORK_SECONDS, MAX_SECONDS = 240.0, 900.0
 MAX_SEED = 9999
@@ -61,7 +61,7 @@ class PretrainSpec:
     layers: int = 2
     width: int = 128
     heads: int = 4
-    steps: int = 1500
+    steps: int = 3600
     batch: int = 16
     lr: float = 1.5e-3
     rate: float = 0.15

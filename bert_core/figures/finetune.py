@@ -1,0 +1,119 @@
+"""Charts of a live fine-tuning: accuracy beside both baselines, confusion, calibration, [CLS] space."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bert_core.figures import theme
+from bert_core.measures.classification import Calibration
+
+#: One colour for each way of learning, and one for each class.
+WAY_COLOURS = {"full": theme.BOTH_WAYS, "last": theme.POSITION, "frozen": theme.SEGMENT, "scratch": theme.ONE_WAY}
+CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000")
+BASELINES = {"words": "bag of words", "lstm": "LSTM"}
+
+
+def plain(texts: Sequence[str]) -> list[str]:
+    """Texts that plotly shows as they are, markup included."""
+    return [html.escape(text) for text in texts]
+
+
+class WayCurve(NamedTuple):
+    """One run's accuracy on the test set.
+
+    Attributes:
+        epochs: (E,) passes over the training set, as a share of the run (0 to 1).
+        accuracy: (E,) 0 to 1.
+    """
+
+    way: str
+    name: str
+    epochs: np.ndarray
+    accuracy: np.ndarray
+
+
+def accuracy_figure(runs: Sequence[WayCurve], baselines: Mapping[str, float], chance: float) -> go.Figure:
+    """Test accuracy while each way learns, over the two baselines and chance."""
+    figure = go.Figure()
+    for run in runs:
+        figure.add_scatter(x=run.epochs, y=run.accuracy, name=run.name, mode="lines+markers",
+                           line={"color": WAY_COLOURS[run.way], "width": 3}, marker={"size": 7},
+                           hovertemplate="%{x:.0%} of the run: %{y:.1%}")
+    levels = [(BASELINES[key], value) for key, value in baselines.items()] + [("chance", chance)]
+    for name, value in levels:
+        figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
+                         annotation={"text": f"{name} {value:.0%}", "font": {"size": 13}},
+                         annotation_position="top left" if name != "LSTM" else "top right")
+    theme.style(figure, x="share of the run's epochs", y="right on the test set", height=400)
+    figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
+    return figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
+
+
+def loss_figure(loss: np.ndarray) -> go.Figure:
+    """Training loss of each step in nats."""
+    figure = go.Figure(go.Scatter(x=np.arange(1, len(loss) + 1), y=loss, line={"color": theme.BOTH_WAYS, "width": 2},
+                                  hovertemplate="step %{x}: %{y:.3f} nats"))
+    theme.style(figure, x="optimiser steps", y="training loss (nats)", height=260)
+    return figure.update_yaxes(rangemode="tozero")
+
+
+def confusion_figure(table: np.ndarray, labels: Sequence[str]) -> go.Figure:
+    """Counts: rows are the true class, columns the class given; shaded by share of the row."""
+    share = table / np.maximum(1, table.sum(axis=1, keepdims=True))
+    figure = go.Figure(go.Heatmap(
+        z=share, x=plain(labels), y=plain(labels), zmin=0, zmax=1, colorscale=theme.PROBABILITY, showscale=False,
+        text=table, texttemplate="%{text}", textfont={"size": 17},
+        hovertemplate="true %{y}, given %{x}: %{text}<extra></extra>",
+    ))
+    theme.style(figure, x="class given", y="true class", height=340)
+    return figure.update_yaxes(autorange="reversed")
+
+
+def calibration_figure(found: Calibration) -> go.Figure:
+    """Confidence against accuracy; the diagonal is a classifier that is as sure as it is right."""
+    figure = go.Figure()
+    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": theme.NEUTRAL, "dash": "dash"},
+                       name="as sure as right", hoverinfo="skip")
+    figure.add_scatter(x=found.confidence, y=found.accuracy, mode="markers+lines", name="test set",
+                       customdata=found.count, marker={"color": theme.BOTH_WAYS, "size": 8 + 3 * np.sqrt(found.count)},
+                       line={"color": theme.BOTH_WAYS, "width": 1.5},
+                       hovertemplate="%{x:.0%} sure, %{y:.0%} right, %{customdata} examples<extra></extra>")
+    theme.style(figure, x="how sure it is", y="how often it is right", height=340)
+    figure.update_xaxes(range=[0, 1.03], tickformat=".0%")
+    return figure.update_yaxes(range=[0, 1.06], tickformat=".0%")
+
+
+def main_axes(vectors: np.ndarray) -> np.ndarray:
+    """(n, D) -> (n, 2), centred, on their own two main axes."""
+    centred = vectors.astype(np.float32) - vectors.astype(np.float32).mean(axis=0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    return centred @ axes[:2].T
+
+
+def space_figure(vectors: np.ndarray, classes: np.ndarray, labels: Sequence[str], texts: Sequence[str]) -> go.Figure:
+    """Last [CLS] vectors of the test set on their two main axes, coloured by true class."""
+    places = main_axes(vectors)
+    figure = go.Figure()
+    for n, label in enumerate(plain(labels)):
+        chosen = np.flatnonzero(classes == n)
+        figure.add_scatter(x=places[chosen, 0], y=places[chosen, 1], mode="markers", name=label,
+                           text=plain([texts[i] for i in chosen]), hovertemplate="%{text}<extra>" + label + "</extra>",
+                           marker={"color": CLASS_COLOURS[n % len(CLASS_COLOURS)], "size": 8, "opacity": 0.8})
+    return theme.style(figure, x="main axis 1", y="main axis 2", height=380)
+
+
+def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
+    """What [CLS] looks at in each layer, mean over heads; probs (L, H, Tq, Tk)."""
+    share = probs[:, :, 0, :].mean(axis=1)  # (L, Tk)
+    names = [f"{n} {token}" for n, token in enumerate(plain(tokens))]
+    figure = go.Figure(go.Heatmap(
+        z=share, x=names, y=[f"layer {n + 1}" for n in range(len(share))], zmin=0, zmax=1, colorscale=theme.PROBABILITY,
+        showscale=False, hovertemplate="%{y}, [CLS] to %{x}: %{z:.3f}<extra></extra>",
+    ))
+    theme.style(figure, x="token looked at", y="", height=300)
+    return figure.update_xaxes(tickvals=names, ticktext=plain(tokens), tickangle=-45)

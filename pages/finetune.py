@@ -1,0 +1,9 @@
+"""Fine-tune: from language to a task."""
+
+from ui import shell
+from ui.views import finetune
+
+here = shell.open_page("finetune", needs_model=False)
+spec, files = finetune.settings()
+finetune.page(spec, files)
+shell.close_page(here, note="fine-tuning starts from twin-bert: CPU, one thread, float32")

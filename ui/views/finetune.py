@@ -1,0 +1,158 @@
+"""The Fine-tune page: a task, a way to learn it, its accuracy beside two baselines, and a sentence to try."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import streamlit as st
+
+from bert_core.figures import finetune as figures
+from bert_core.measures import classification
+from bert_core.training.live import classifier
+from bert_core.training.live.specs import FinetuneSpec
+from bert_core.training.live.tables import task_words
+from ui import components, controls, notices, training
+from ui.training import RunView
+from ui.views import finetune_more, finetune_table
+from ui.views import finetune_runs as runs
+
+RUN = "tune"
+WAYS = {"Everything": "full", "Last two layers": "last", "Head only": "frozen", "From scratch": "scratch"}
+OWN = "Your own table"
+MAX_SENTENCE = 300
+
+
+def settings() -> tuple[FinetuneSpec, dict[str, str]]:
+    """The run that the controls describe, and the files it needs."""
+    words = task_words()
+    tasks = {entry["title"]: name for name, entry in words.items()} | {OWN: "own"}
+    with controls.row():
+        task = tasks[controls.choice("Task", list(tasks), "task")]
+        way = WAYS[controls.choice("What learns", list(WAYS), "way")]
+        seed = int(controls.number("Seed", 0, 9999, "seed", 0))
+    if task == "own":
+        return FinetuneSpec("own", way, seed=seed), finetune_table.upload()
+    st.html(f'<p class="bw-result"><strong>{html.escape(words[task]["question"])}</strong> '
+            f'{html.escape(words[task]["note"])}</p>')
+    return FinetuneSpec(task, way, seed=seed), {}
+
+
+def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
+    """Everything that moves while a run goes on."""
+    run = training.current(RUN, FinetuneSpec.kind)
+    active = run is not None and run.status.state in ("waiting", "running")
+
+    def draw() -> None:
+        now = training.current(RUN, FinetuneSpec.kind)
+        buttons(now, spec, files)
+        shown = now if now is not None and now.spec.task == spec.task else None
+        pictures(shown, spec)
+        if active and (now is None or now.status.state not in ("waiting", "running")):
+            st.rerun()
+
+    training.ticking(draw, active)
+
+
+def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> None:
+    """Train or cancel, and where the run is."""
+    going = run is not None and not run.status.ended
+    first, line = st.columns([1, 6], vertical_alignment="center")
+    if going:
+        first.button("Cancel", key="cancel", icon=":material/stop:", width="stretch", disabled=not run.own,
+                     on_click=training.steer, args=(run, "stop"))
+    else:
+        first.button("Train", key="train", icon=":material/play_arrow:", type="primary", width="stretch",
+                     disabled=spec.task == "own" and not files, on_click=begin, args=(spec, files))
+    with line:
+        text = training.status_text(run.status) if run else "Nothing trained yet: press Train."
+        mark = run.status.state if run else "none"
+        st.html(f'<p class="bw-result" role="status" data-state="{mark}">{html.escape(text)}</p>')
+        if going and run.status.steps:
+            st.progress(min(1.0, run.status.step / run.status.steps))
+
+
+def begin(spec: FinetuneSpec, files: dict[str, str]) -> None:
+    """Start a run; the ones before stay in the picture."""
+    run_id = training.desk().start(training.visitor(), spec, files)
+    training.remember(RUN, run_id)
+    st.session_state["_tunes"] = [*st.session_state.get("_tunes", []), run_id][-12:]
+
+
+# --- pictures ----------------------------------------------------------------
+
+
+def pictures(run: RunView | None, spec: FinetuneSpec) -> None:
+    """The accuracy of each way, a sentence to try, and one closer look."""
+    together = runs.runs_of(spec.task, run)
+    if not any(len(one.folder.arrays("curves")) for one in together):
+        notices.note("The chart comes with the first run: chance, a bag of words, an LSTM, and the encoder.")
+        return
+    left, right = st.columns([1.5, 1], gap="large")
+    with left:
+        accuracy(together, run)
+    shown = run or together[-1]
+    with right:
+        try_out(shown)
+    finetune_more.look_closer(shown)
+
+
+def accuracy(together: list[RunView], run: RunView | None) -> None:
+    """Test accuracy by epoch over the baselines of the newest run."""
+    names = {way: name for name, way in WAYS.items()}
+    curves = []
+    for one in together:
+        found = one.folder.arrays("curves").get("test_accuracy")
+        if found is not None and len(found):
+            passes = max(1, runs.epochs_of(one))
+            curves.append(figures.WayCurve(one.spec.way, names[one.spec.way], np.arange(len(found)) / passes, found))
+    newest = run or together[-1]
+    data = runs.data_of(newest)
+    baselines = {key: classification.accuracy(found, data.indices("test"))
+                 for key, found in newest.folder.arrays("baselines").items()}
+    components.chart(figures.accuracy_figure(curves, baselines, 1 / len(data.labels)), "tune_accuracy")
+    with st.expander("The numbers as a table"):
+        rows = [{"way": c.name, "share of the run": round(float(x), 3), "right on the test set": round(float(y), 4)}
+                for c in curves for x, y in zip(c.epochs, c.accuracy)]
+        rows += [{"way": figures.BASELINES[key], "share of the run": None, "right on the test set": round(value, 4)}
+                 for key, value in baselines.items()]
+        st.dataframe(rows, hide_index=True, height=240)
+
+
+def epoch_of(run: RunView) -> int:
+    """The epoch that the visitor looks at; the latest unless the address says another."""
+    frames = [str(n) for n in run.folder.frames()]
+    if len(frames) < 2:
+        return int(frames[0]) if frames else 0
+    chosen = st.select_slider("After epoch", frames, value=frames[-1], key=f"epoch_{run.id}_{len(frames)}")
+    return int(chosen)
+
+
+# --- a sentence of one's own -------------------------------------------------
+
+
+def try_out(run: RunView) -> None:
+    """One sentence at any epoch."""
+    words = task_words().get(run.spec.task, {"example": runs.data_of(run).test[0].text})
+    text = controls.text("Try a sentence", f"try_{run.spec.task}", words["example"], MAX_SENTENCE)
+    epoch = epoch_of(run)
+    if not run.folder.frames():
+        return
+    trace = classifier.try_sentence(runs.model_of(run, epoch), text)
+    found = classifier.probabilities(trace)
+    labels = runs.data_of(run).labels
+    best = int(found.argmax())
+    rows = "".join(_bar(label, float(p), n == best) for n, (label, p) in enumerate(zip(labels, found)))
+    st.html(f'<div class="bw-classes" role="list" aria-label="Probabilities">{rows}</div>')
+    if epoch == 0:
+        notices.note("Epoch 0 has an untrained head: these are the numbers it starts from, not an answer.")
+
+
+def _bar(label: str, probability: float, best: bool) -> str:
+    weight = "600" if best else "400"
+    return (f'<div role="listitem" style="display:grid;grid-template-columns:7rem 1fr 3.6rem;gap:.6rem;'
+            f'align-items:center;padding:.2rem 0;font-size:1.1rem;font-weight:{weight}">'
+            f'<span>{html.escape(label)}</span><span style="height:1.05rem;border-radius:4px;overflow:hidden;'
+            f'background:var(--st-secondary-background-color)"><span style="display:block;height:100%;'
+            f'width:{100 * probability:.1f}%;background:{figures.WAY_COLOURS["full"]}"></span></span>'
+            f'<span style="text-align:right;font-variant-numeric:tabular-nums">{probability:.1%}</span></div>')

@@ -1,0 +1,46 @@
+"""A visitor's own labelled table: columns chosen, classes found, bad rows listed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bert_core.training.live import tables
+from ui import notices
+
+
+def upload() -> dict[str, str]:
+    """The files of a run on an uploaded table; empty while there is none that can be used."""
+    file = st.file_uploader(
+        "A CSV or TSV with a header line: one column of texts, one of labels", type=["csv", "tsv", "txt"],
+        key="own_table", help=f"UTF-8, at most {tables.MAX_BYTES // 1000:,} kB, {tables.MAX_ROWS:,} rows, texts of "
+        f"{tables.MAX_TEXT} characters, {tables.MIN_CLASSES} to {tables.MAX_CLASSES} classes with at least "
+        f"{tables.MIN_EACH} rows each.")
+    if file is None:
+        notices.note("Choose a table. It stays on this server while you are here and is removed afterwards.")
+        return {}
+    try:
+        table = tables.read_table(file.getvalue())
+        return chosen_files(table)
+    except ValueError as problem:
+        notices.problem(f"This table can't be used: {problem}.")
+        return {}
+
+
+def chosen_files(table: tables.Table) -> dict[str, str]:
+    """Ask for the columns, say what was found, and split.
+
+    Raises:
+        ValueError: the columns hold no task.
+    """
+    first, second = st.columns(2)
+    text = first.selectbox("Column of texts", table.columns, key="column_text")
+    label = second.selectbox("Column of labels", table.columns, index=len(table.columns) - 1, key="column_label")
+    chosen = tables.choose_columns(table, text, label)
+    data = tables.split_chosen(chosen)
+    counts = ", ".join(f"{name}: {count}" for name, count in chosen.counts.items())
+    notices.note(f"{len(chosen.rows):,} rows in {len(chosen.counts)} classes ({counts}); {len(data.train):,} to learn "
+                 f"from, {len(data.test):,} for the test; {len(chosen.bad)} left out.")
+    if chosen.bad:
+        with st.expander(f"Rows that were left out: {len(chosen.bad)}"):
+            st.dataframe([{"line": row.line, "why": row.why} for row in chosen.bad], hide_index=True, height=200)
+    return {"train.tsv": tables.write_rows(data.train), "test.tsv": tables.write_rows(data.test)}
