@@ -1,14 +1,15 @@
 """Linear layers with weights packed once for oneDNN: the same numbers, sooner.
 
-F.linear lets MKL choose a generic path on some processors; oneDNN with packed
-weights does the same float32 product up to three times as fast. The operators
-are private to torch, so everything about them stays behind `packed`, which
-checks at start-up that they exist, agree with F.linear, and are not slower;
-where they fail any of it, F.linear stays.
+On processors with AVX-512, F.linear lets MKL take a generic path, and oneDNN
+with packed weights does the same float32 product up to three times as fast; on
+AVX2 the two are even. The operators are private to torch, so everything about
+them stays behind `packed`, which checks at start-up that they exist, agree with
+F.linear, and up to how many rows they are faster; beyond, F.linear stays.
 """
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,12 +19,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bert_core.layout import LAYER_ROLES
-from bert_core.model import Model, activate
+from bert_core.model import Model, activate, decoder_weight
 
 Linear = Callable[[Tensor, str | None], Tensor]
 
 #: Rows for which the packed layout is chosen; others work, less well.
 _ROWS_HINT = 32
+#: Numbers of rows (tokens in a batch) at which the self-test compares the two.
+_TESTED_ROWS = (16, 64, 256, 512)
+#: Share of F.linear's time that the packed product must stay under to be chosen.
+_WORTH_IT = 0.9
 #: Largest difference from F.linear, relative to the largest output, that is rounding in float32.
 _TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
 
@@ -76,21 +81,44 @@ def usable(dtype: torch.dtype) -> bool:
                for (got, _), want in zip(pairs, expected, strict=True))
 
 
-def faster(weight: Tensor, bias: Tensor | None, rows: int = 16) -> bool:
-    """Whether the packed product beats F.linear here, best of five after a warm-up."""
-    x = torch.randn(rows, weight.shape[1], dtype=weight.dtype)
-    fast = pack_linear(weight, bias)
-
-    def best(run: Callable[[], Tensor]) -> float:
+def best_seconds(run: Callable[[], Tensor], repeats: int = 5) -> float:
+    """Shortest of several runs after a warm-up."""
+    run()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
         run()
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - start)
-        return min(times)
+        times.append(time.perf_counter() - start)
+    return min(times)
 
-    return best(lambda: fast(x, None)) <= best(lambda: F.linear(x, weight, bias))
+
+@functools.cache
+def rows_worth_it(dtype: torch.dtype, out: int, width: int) -> int:
+    """Most rows at which the packed product is clearly faster here; 0 is never.
+
+    Measured once a process on one linear of this size (some milliseconds).
+    """
+    weight, bias = torch.randn(out, width).to(dtype), torch.randn(out).to(dtype)
+    fast = pack_linear(weight, bias)
+    most = 0
+    for rows in _TESTED_ROWS:
+        x = torch.randn(rows, width).to(dtype)
+        if best_seconds(lambda: fast(x, None)) > _WORTH_IT * best_seconds(lambda: F.linear(x, weight, bias)):  # noqa: B023
+            break
+        most = rows if rows < _TESTED_ROWS[-1] else 2**31
+    return most
+
+
+def guarded(fast: Linear, weight: Tensor, bias: Tensor | None, most_rows: int) -> Linear:
+    """The packed product up to so many rows, F.linear beyond."""
+
+    def choose(x: Tensor, activation: str | None) -> Tensor:
+        if x.numel() // x.shape[-1] <= most_rows:
+            return fast(x, activation)
+        out = F.linear(x, weight, bias)
+        return out if activation is None else activate(out, activation)
+
+    return choose
 
 
 @torch.no_grad()
@@ -102,12 +130,16 @@ def packed(model: Model) -> Model:
     """
     if model.device.type != "cpu" or model.fast_linear or not usable(model.dtype):
         return model
-    fast: dict[str, Linear] = {}
-    for name in linear_names(model):
-        fast[name] = pack_linear(model.weights[f"{name}.weight"], model.weights.get(f"{name}.bias"))
-    language = model.heads & {"mlm", "lm"}
-    if language:
-        from bert_core.model import decoder_weight
-
-        fast[model.names.word] = pack_linear(decoder_weight(model), model.weights[model.names.mlm_bias])
+    config = model.config
+    most = rows_worth_it(model.dtype, config.intermediate_size, config.hidden_size)
+    if not most:
+        return model
+    linears = {name: (f"{name}.weight", f"{name}.bias") for name in linear_names(model)}
+    fast = {name: _packed_one(model.weights[w], model.weights.get(b), most) for name, (w, b) in linears.items()}
+    if model.heads & {"mlm", "lm"}:
+        fast[model.names.word] = _packed_one(decoder_weight(model), model.weights[model.names.mlm_bias], most)
     return replace(model, fast_linear=fast)
+
+
+def _packed_one(weight: Tensor, bias: Tensor | None, most_rows: int) -> Linear:
+    return guarded(pack_linear(weight, bias), weight, bias, most_rows)

@@ -28,7 +28,8 @@ def test_a_packed_linear_equals_f_linear(activation, shape):
 
 
 @needs_onednn
-def test_every_linear_of_a_forward_is_packed(tiny_bert):
+def test_every_linear_of_a_forward_is_packed(tiny_bert, monkeypatch):
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 2**31)
     loaded = load_model(tiny_bert)
     fast = kernels.packed(loaded.model)
     linears = {n.removesuffix(".weight") for n, t in fast.weights.items()
@@ -38,6 +39,26 @@ def test_every_linear_of_a_forward_is_packed(tiny_bert):
     plain, quick = run_batch(loaded, [request])[0], run_batch(replace(loaded, model=fast), [request])[0]
     for name in ("mlm_logits", "hidden_states", "attention_probs", "pooled_output"):
         np.testing.assert_allclose(quick.arrays[name], plain.arrays[name], atol=2e-5, err_msg=name)
+
+
+def test_beyond_the_rows_where_it_pays_f_linear_stays():
+    calls = []
+    fast = kernels.guarded(lambda x, a: calls.append(len(x)) or x, torch.eye(3), None, most_rows=4)
+    assert torch.equal(fast(torch.ones(5, 3), "relu"), torch.ones(5, 3))
+    fast(torch.ones(4, 3), None)
+    assert calls == [4]
+
+
+@needs_onednn
+def test_where_packing_never_pays_the_model_stays_as_it_is(tiny_bert, monkeypatch):
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 0)
+    model = load_model(tiny_bert).model
+    assert kernels.packed(model) is model
+
+
+@needs_onednn
+def test_the_self_test_gives_a_number_of_rows():
+    assert kernels.rows_worth_it(torch.float32, 23, 15) in (0, 16, 64, 256, 2**31)
 
 
 def test_a_wrong_kernel_is_not_used(tiny_bert, monkeypatch):
