@@ -9,6 +9,7 @@ import torch
 from bert_core.load import load_model
 from bert_core.trace import ALL_PARTS, INPUT_PARTS, TraceRequest, run_batch
 from tests.adapters.families import FAMILIES, make_family
+from tests.adapters.loading_table import TARGET, row_of
 from tests.core.reference import open_reference, reference_arrays
 
 REQUESTS = [TraceRequest("The dog barked in [MASK] .", "who was it?", all_logits=True), TraceRequest("he"),
@@ -124,3 +125,8 @@ def test_what_only_our_encoder_can_do_is_refused_in_a_line(both):
                     TraceRequest("dog", window=1), TraceRequest("dog", embeddings_off=("token",))):
         with pytest.raises(ValueError, match="runs through transformers"):
             run_batch(ours, [request])
+
+
+def test_the_loading_table_says_what_loaded(both):
+    family, ours, _, _ = both
+    assert row_of(family, ours) in TARGET.read_text(encoding="utf-8").splitlines()

@@ -1,0 +1,57 @@
+"""docs/loading.md, made from the checkpoints of the tests: `python -m tests.adapters.loading_table`."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from bert_core.load import Loaded, load_model
+from bert_core.trace import ALL_PARTS, INPUT_PARTS
+from tests.adapters.families import FAMILIES, Family, make_family
+
+TARGET = Path(__file__).resolve().parents[2] / "docs" / "loading.md"
+HEADER = """# What loads
+
+Made by `python -m tests.adapters.loading_table` from checkpoints that the tests write with transformers'
+`save_pretrained`, one for each family with its own kind of tokenizer. For each row the tests show that the
+tokenizer gives transformers' ids and that every array that is there equals transformers' at float64 to 1e-10,
+alone, padded and as a pair (1e-6 padded where transformers itself computes its softmax in float32: FlauBERT, XLM,
+ModernBERT).
+
+*Encoder* says who runs the block: **ours** (`bert_core/model.py`, every intermediate) or the **adapter** over
+transformers' Auto classes with eager attention (`bert_core/adapters/`). What a model lacks is absent from its Trace
+and the page gives the reason. Weights are read from safetensors only; folders can be bound to one root
+(`BOTH_WAYS_FOLDERS`), hub ids are checked for their form, code in a checkpoint is never run. Encoder-decoders (T5,
+BART) are refused: the explorer shows one stack.
+
+| family | checkpoint | tokenizer | encoder | tasks | lacks |
+|---|---|---|---|---|---|
+"""
+#: Arrays of heads and what they are called in the table; one name for all that only our encoder gives.
+_HEADS = {"mlm_positions", "mlm_logits", "lm_logits", "logits", "start_logits", "end_logits"}
+_INNER = ("query", "key", "value", "attention_scores", "context", "attention_output", "intermediate",
+          "embedding_sum")
+
+
+def row_of(family: Family, loaded: Loaded) -> str:
+    """One line of the table."""
+    lacks = [part for part in ALL_PARTS if part in loaded.gaps and part not in (*_HEADS, *INPUT_PARTS)]
+    if set(_INNER) <= set(lacks):
+        lacks = ["the inside of a layer", *(part for part in lacks if part not in _INNER)]
+    tasks = ", ".join(loaded.info.tasks) or "hidden states"
+    encoder = "ours" if family.ours else "adapter"
+    shown = ", ".join(part.replace("_", " ") for part in lacks) or "nothing"
+    return f"| {family.name} | {family.architecture} | {family.tokenizer} | {encoder} | {tasks} | {shown} |"
+
+
+def main() -> None:
+    """Write docs/loading.md."""
+    rows = []
+    for family in FAMILIES:
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(row_of(family, load_model(str(make_family(Path(folder), family)))))
+    TARGET.write_text(HEADER + "\n".join(rows) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
