@@ -37,8 +37,6 @@ class FineTuneRecipe:
         batch: sequences a step.
         lr, head_lr: peak learning rates of the updates and of the head.
         warmup: share of the steps with a rising rate; it falls for the rest.
-        seconds: time after which the run ends early; its rate has then not
-            fallen to 0, so choose rows and epochs to fit.
     """
 
     epochs: float = 2.0
@@ -105,10 +103,14 @@ def _updated_linear(
     return run
 
 
+def steps_of(rows: int, batch: int, epochs: float) -> int:
+    """Steps of a run."""
+    return max(1, round(epochs * rows / batch))
+
+
 def batches(rows: Sequence[Row], size: int, epochs: float, seed: int) -> list[list[Row]]:
     """Shuffled batches of like length, pass after pass; the last pass may be partial."""
-    rng, made = np.random.default_rng(seed), []
-    wanted = max(1, round(epochs * len(rows) / size))
+    rng, made, wanted = np.random.default_rng(seed), [], steps_of(len(rows), size, epochs)
     while len(made) < wanted:
         order = rng.permutation(len(rows))
         one_pass = []

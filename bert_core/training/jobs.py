@@ -10,7 +10,7 @@ from typing import Any
 
 from bert_core.load import load_model
 from bert_core.training import datasets
-from bert_core.training.finetune import FineTuneRecipe, finetune
+from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
 from bert_core.training.folder import write_adapter, write_full
 from bert_core.training.taskdata import TASKS
 
@@ -83,7 +83,8 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     else:
         write_full(out, config, base, learned, recipe.scale)
     settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
-    summary = {"rows": len(rows), "seconds": round(seconds, 1)}
+    steps = steps_of(len(rows), args.batch, args.epochs)
+    summary = {"rows": len(rows), "steps": steps, "seconds": round(seconds)}
     (out / "run.json").write_text(json.dumps({**settings, **summary}, indent=1) + "\n", encoding="utf-8")
     return {"task": args.task, "model": args.model, "out": str(out), **summary}
 

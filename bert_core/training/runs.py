@@ -41,13 +41,20 @@ def pretrain(args: argparse.Namespace) -> dict:
         not args.no_nsp, args.seed,
     )
     trainer = Trainer(config, weights, packed, objective, recipe, device)
+    settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
+    record = {**settings, "random_start": fresh, "steps": trainer.steps, "precision": recipe.precision}
     if trainer.rank == 0:
-        settings = {k: v for k, v in vars(args).items() if k not in ("run", "command") and not callable(v)}
-        (out / "run.json").write_text(json.dumps({**settings, "random_start": fresh}, indent=1), encoding="utf-8")
+        _write_record(out, record)
     done = run(trainer, out, args.stop_after)
     if done and trainer.rank == 0:
+        _write_record(out, {**record, "seconds": round(trainer.seconds)})
         write_model(out / "model", config, trainer.weights, args.objective, out / "tokenizer.json")
     return {"done": done, "step": trainer.step, "steps": trainer.steps, "seconds": round(trainer.seconds, 1)}
+
+
+def _write_record(out: Path, record: dict) -> None:
+    """run.json: the settings of the run, and what came of it."""
+    (out / "run.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def _join_processes(device: str | None) -> str:

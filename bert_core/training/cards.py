@@ -1,0 +1,154 @@
+"""Model cards: what a shipped model was made from, how, what it scores, what it is bad at.
+
+A card is data (`card.json`), written beside the weights from the run's own
+records and from what `evaluate` printed; `CARD.md` is the same for reading.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+START = ("all-MiniLM-L6-v2 (Apache-2.0; 6 layers, 12 heads, 384 wide), a published sentence encoder, "
+         "safetensors sha256 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db")
+#: Text and licence as its publisher states it.
+SOURCES = {
+    "enwiki2015": ("English Wikipedia, May 2015", "CC BY-SA 3.0"),
+    "english_novels": ("English novels published before 1930", "public domain"),
+    "imdb_reviews_half": ("Large Movie Review Dataset (Maas et al. 2011)", "research use"),
+    "wikinews": ("Wikinews", "CC BY 2.5"),
+    "captions": ("Multi30k captions of Flickr30k pictures", "no licence file; research and education"),
+    "onestop_english": ("OneStopEnglish", "CC BY-SA 4.0"),
+    "fairy_tales_grimm": ("Grimm's fairy tales, an old translation", "public domain"),
+    "storybooks": ("Global African Storybook project and Pratham", "CC BY, per story"),
+    "tatoeba_english": ("Tatoeba", "CC BY 2.0 FR"),
+    "sst2": ("SST-2 as in GLUE", "research use"),
+    "ner": ("Universal NER English EWT dev, WikiGold, WNUT-17 train, classes mapped", "CC BY-SA 4.0, CC BY 4.0"),
+    "squad": ("SQuAD 1.1", "CC BY-SA 4.0"),
+    "stsb": ("STS benchmark", "as stated in its LICENSE.txt"),
+    "cola": ("CoLA", "research use"),
+}
+SUMMARY = {
+    "twin-bert": "A BERT: masked pieces and next sentence, attention both ways.",
+    "twin-gpt": "twin-bert's causal twin: the same start and text, each piece predicted from those before it.",
+    "twin-rtl": "twin-gpt on reversed text: each piece predicted from those after it.",
+    "twin-bert-sst2": "Sentiment of a sentence, negative or positive, read from [CLS].",
+    "twin-bert-ner": "Names of people, places and organisations, a class for each token.",
+    "twin-bert-squad": "The span of a text that answers a question.",
+    "twin-bert-stsb": "Sentence vectors whose cosine follows how alike two sentences are.",
+    "twin-bert-cola": "Whether a sentence is acceptable English, read from [CLS].",
+}
+SHARED_START = (
+    "All three twins start from the same published encoder, which was trained with both-way attention. The causal "
+    "twins had to unlearn looking ahead within their token budget, so a difference between the twins shows the "
+    "objective and the mask on this budget, not what each would reach from random weights."
+)
+LIMITS = {
+    "twins": (
+        "Trained on very little text for a language model; facts are often wrong and rare words are guessed badly.",
+        "Wikipedia of 2015, old novels and film reviews: their gaps and prejudices are in it.",
+        "English only, lower-cased; other scripts are [UNK] or single letters.",
+    ),
+    "tasks": (
+        "Stands on twin-bert and inherits its gaps; trained on a part of the training set, as `rows` says.",
+        "For teaching. Not for decisions about people.",
+    ),
+}
+#: Metrics that a card shows, by task; all but perplexity and the correlations are shares of 1.
+METRICS = {
+    "mlm": ("accuracy", "top5", "perplexity"), "clm": ("perplexity", "accuracy"), "nsp": ("accuracy",),
+    "blimp": ("accuracy",), "cloze": ("top1", "top5"), "sst2": ("accuracy",), "ner": ("f1", "precision", "recall"),
+    "squad": ("f1", "exact_match"), "stsb": ("spearman", "pearson"), "cola": ("matthews", "accuracy"),
+}
+
+
+def card(name: str, run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]], hardware: str) -> dict[str, Any]:
+    """A shipped model's card.
+
+    Args:
+        run: what the run recorded of itself (run.json, with `seconds` and `steps`).
+        scores: what `evaluate --json` printed for this model, each with its `command`.
+        hardware: the machine, in words.
+    """
+    pretrained = "objective" in run
+    return {
+        "name": name,
+        "summary": SUMMARY[name],
+        "start": START if pretrained else run["model"],
+        "shared_start": SHARED_START if pretrained else None,
+        "data": _data(run),
+        "tokens": run.get("tokens"),
+        "rows": run.get("rows"),
+        "steps": run["steps"],
+        "seed": run["seed"],
+        "hardware": hardware,
+        "seconds": run["seconds"],
+        "command": command(run),
+        "scores": [row for score in scores for row in _scores(score)],
+        "bad_at": list(LIMITS["twins" if pretrained else "tasks"]),
+    }
+
+
+def _data(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if "objective" not in run:
+        what, licence = SOURCES[run["task"]]
+        return [{"source": run["task"], "what": what, "licence": licence, "share": 1.0}]
+    shares = [item.split("=") for item in run["mix"].split(",")]
+    return [{"source": name, "what": SOURCES[name][0], "licence": SOURCES[name][1], "share": float(share)}
+            for name, share in shares]
+
+
+def command(run: Mapping[str, Any]) -> str:
+    """The command line that makes this model again."""
+    if "objective" not in run:
+        keys = ("task", "data", "model", "limit", "epochs", "rank", "batch", "lr", "head_lr", "seed", "out")
+        verb = "finetune"
+    else:
+        keys = ("corpus", "objective", "init", "packed", "pack_tokens", "tokens", "mix", "step_tokens", "lr", "head_lr",
+                "warmup", "decay", "loss_fraction", "seed", "out")
+        verb = "pretrain"
+    flags = [f"--{key.replace('_', '-')} {run[key]}" for key in keys if run.get(key) is not None]
+    return " ".join(["python -m bert_core", verb, *flags])
+
+
+def _scores(score: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"task": score["task"], "metric": metric, "value": round(score[metric], 4),
+         "std": round(score.get(f"{metric}_std", 0.0), 4), "n": score["n"], "command": score["command"]}
+        for metric in METRICS[score["task"]]
+    ]
+
+
+def to_markdown(found: Mapping[str, Any]) -> str:
+    """The card for reading."""
+    size = f"{found['tokens']:,} word pieces" if found["tokens"] else f"{found['rows']:,} rows"
+    lines = [
+        f"# {found['name']}", "", found["summary"], "",
+        f"- Start: {found['start']}",
+        f"- Read: {size} in {found['steps']:,} steps, seed {found['seed']}",
+        f"- Machine: {found['hardware']}; {found['seconds'] / 60:.0f} minutes",
+        f"- Command: `{found['command']}`", "",
+    ]
+    if found["shared_start"]:
+        lines += ["## What the shared start means", "", found["shared_start"], ""]
+    lines += ["## Data", "", "| source | what | share | licence |", "|---|---|---|---|"]
+    lines += [f"| {d['source']} | {d['what']} | {d['share']:.1%} | {d['licence']} |" for d in found["data"]]
+    lines += ["", "## Scores", "", "| task | metric | value | spread | n | command |", "|---|---|---|---|---|---|"]
+    lines += [f"| {s['task']} | {s['metric']} | {s['value']:g} | {s['std']:g} | {s['n']:,} | `{s['command']}` |"
+              for s in found["scores"]]
+    lines += ["", "## Bad at", "", *(f"- {line}" for line in found["bad_at"])]
+    return "\n".join(lines) + "\n"
+
+
+def write_card(folder: Path, found: Mapping[str, Any]) -> None:
+    """Write card.json and CARD.md."""
+    (folder / "card.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / "CARD.md").write_text(to_markdown(found), encoding="utf-8")
+
+
+def read_card(folder: Path) -> dict[str, Any] | None:
+    """The card beside a model, None where it has none."""
+    path = folder / "card.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None

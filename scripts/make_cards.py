@@ -1,0 +1,33 @@
+"""Write the cards of the shipped models from their runs and from what `evaluate --json` printed.
+
+    python -m bert_core evaluate --task mlm --data ../shared/data --json >> scores.jsonl
+    python scripts/make_cards.py scores.jsonl --hardware "2 cores of an AMD EPYC, shared"
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from bert_core.load import SHIPPED, shipped_names  # noqa: E402
+from bert_core.training.cards import card, write_card  # noqa: E402
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="write card.json and CARD.md beside every shipped model")
+    parser.add_argument("scores", help="file of evaluate's JSON lines, each with the `command` that gave it")
+    parser.add_argument("--hardware", required=True)
+    args = parser.parse_args()
+    scores = [json.loads(line) for line in Path(args.scores).read_text(encoding="utf-8").splitlines() if line.strip()]
+    for name in shipped_names():
+        run = json.loads((SHIPPED / name / "run.json").read_text(encoding="utf-8"))
+        write_card(SHIPPED / name, card(name, run, [s for s in scores if s["model"] == name], args.hardware))
+
+
+if __name__ == "__main__":
+    main()
