@@ -3,7 +3,10 @@
 const LABEL_SHARE = 0.3, FAINT = 0.004;
 
 // The drawing as it should be: lines while they can be told apart, then the map.
-function drawKind(view) { return view.look.draw ?? (view.data.tokens.length > 48 ? "map" : "lines"); }
+// Pairs are cut on the map, so acting starts with it.
+function drawKind(view) {
+  return view.look.draw ?? (view.data.tokens.length > 48 || view.data.mode === "act" ? "map" : "lines");
+}
 
 function headGeometry(view, width) {
   const maps = currentMaps(view), { n } = maps[0];
@@ -12,9 +15,10 @@ function headGeometry(view, width) {
     const label = Math.min(170, Math.max(64, width * LABEL_SHARE));
     return { kind: "lines", n, row, label, width, height: n * row + 30, top: 26 };
   }
-  const names = n <= 64, label = names ? Math.min(110, width * 0.24) : 34;
+  const names = n <= 64, longest = Math.max(...maps[0].items.map((item) => item.text.length));
+  const label = names ? Math.min(110, width * 0.24, 20 + 8 * longest) : 34;
   const side = Math.min(width - label - 6, 640), cell = side / n;
-  const top = names ? Math.min(label, 96) : 34;
+  const top = names ? Math.min(96, 16 + 6.6 * longest) : 34;
   return { kind: "map", n, cell, label, side, width: label + side + 6, height: top + side + 4, top, names };
 }
 

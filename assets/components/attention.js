@@ -29,9 +29,23 @@ function newView(root, data) {
   view.draw = () => drawAll(view);
   view.drawFocus = () => drawFocus(view);
   view.tellView = () => tellView(view);
-  view.tellOff = () => send(view.component, { kind: "off", heads: [...view.off].sort((a, b) => a - b) });
-  view.tellCut = () => send(view.component, { kind: "cut", pairs: [...view.cut].sort((a, b) => a - b) });
+  view.told = {};
+  view.tellOff = () => tellChange(view, "off", "heads");
+  view.tellCut = () => tellChange(view, "cut", "pairs");
   return view;
+}
+
+function tellChange(view, kind, field) {
+  const cells = [...view[kind]].sort((a, b) => a - b);
+  view.told[kind] = cells.join();
+  send(view.component, { kind, [field]: cells });
+}
+
+// What is off or cut, unless this answers an older click than the last one.
+function takeChange(view, kind) {
+  if (view.told[kind] !== undefined && view.told[kind] !== view.data[kind].join()) return;
+  delete view.told[kind];
+  view[kind] = new Set(view.data[kind]);
 }
 
 // New numbers: what is open stays open where it is still there.
@@ -46,8 +60,11 @@ function takeData(view, data) {
   if (view.layer >= data.layers || view.head >= data.heads) [view.layer, view.head] = [data.layer, 0];
   if (view.token !== null && view.token >= data.tokens.length) view.token = null;
   view.look.more = new Set([...view.look.more].filter((head) => head < data.heads));
-  view.off = new Set(data.off);
-  view.cut = new Set(data.cut);
+  if (other) view.told = {};
+  takeChange(view, "off");
+  takeChange(view, "cut");
+  if (data.jump && data.jump !== view.jump) [view.layer, view.head] = data.jump.split("-").map(Number);
+  view.jump = data.jump;
 }
 
 function buildOnce(view) {

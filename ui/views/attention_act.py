@@ -42,8 +42,8 @@ def draw(here: Here) -> None:
             {"blocks": blocks, "changed": bool(off or cut or window != "none")}))
     else:
         notices.note(f"{here.model} has no head that answers anything; its attention still changes below.")
-    layer, head = attention.opened(here)
-    header, arrays = heads_payload(changed, layer, head, mode="act")
+    layer, _ = attention.opened(here)
+    header, arrays = heads_payload(changed, layer, mode="act")
     components.mount("attention", "attention_act", components.pack(header, arrays),
                      on_event=_receive(here, layers, heads))
 

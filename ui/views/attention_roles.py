@@ -16,16 +16,19 @@ from ui.views import attention
 
 NAMES = {"det": "determiner", "amod": "adjective", "poss": "possessive", "nsubj": "subject", "dobj": "direct object",
          "pobj": "object of a preposition", "aux": "auxiliary", "prt": "particle"}
+#: Session key of the head that the table opened last, with a number that makes each time another.
+JUMP = "_attention_jump"
 
 
 def draw(here: Here) -> None:
     """The table of relations, then the grid whose cards say each head's role."""
     roles = _roles(here.model)
-    layer, head = attention.opened(here)
+    layer, _ = attention.opened(here)
     trace = state.trace(attention.request(here))
     components.mount("attention_roles", "attention_roles", components.pack(table(roles, here.model)),
                      on_event=lambda message: _open(here, message))
-    header, arrays = heads_payload(trace, layer, head, roles=lines(roles, trace))
+    header, arrays = heads_payload(trace, layer, roles=lines(roles, trace))
+    header["jump"] = st.session_state.get(JUMP, "")
     components.mount("attention", "attention_roles_grid", components.pack(header, arrays),
                      on_event=attention.receive_view(here))
 
@@ -65,7 +68,8 @@ def line(found: tuple[Role, ...], trace: Trace, layer: int, head: int) -> str:
             parts.append(f"Mostly at: {role.name} ({role.score:.0%} of tokens in {role.n} sentences; {here})")
         else:
             name, _, way = role.name.partition(", ")
-            parts.append(f"{NAMES[name].capitalize()}, {way}: {role.score:.0%} of {role.n}, best fixed distance {role.baseline:.0%}")
+            parts.append(f"{NAMES[name].capitalize()}, {way}: {role.score:.0%} of {role.n}, "
+                         f"best fixed distance {role.baseline:.0%}")
     return ". ".join(parts) + "."
 
 
@@ -75,5 +79,7 @@ def _open(here: Here, message: dict[str, Any]) -> None:
     layer, head = components.number(message, "layer", layers), components.number(message, "head", heads)
     state.set_param("layer", str(layer + 1))
     state.set_param("head", str(head + 1))
+    count = int(st.session_state.get(JUMP, "0-0-0").rpartition("-")[2]) + 1
+    st.session_state[JUMP] = f"{layer}-{head}-{count}"
 
 
