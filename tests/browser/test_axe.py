@@ -1,0 +1,49 @@
+"""axe-core finds no violation on any page, in either theme."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from ui import shell
+
+pytestmark = pytest.mark.browser
+
+PAGES = [name for pages in shell.PAGES.values() for name, _ in pages]
+SCHEMES = ("light", "dark")
+#: Rules about Streamlit's own frame, which a page can't change; each with the element it is excused for.
+EXCUSED: dict[str, str] = {}
+QUICK = [(name, SCHEMES[n % 2]) for n, name in enumerate(PAGES)]
+REST = [(name, scheme) for name in PAGES for scheme in SCHEMES if (name, scheme) not in QUICK]
+
+
+def violations(page) -> list[str]:
+    """What axe objects to, one line an element."""
+    found = Axe().run(page).response["violations"]
+    return [f"{rule['id']} ({rule['impact']}): {' '.join(map(str, node['target']))}: {node['html'][:160]}"
+            for rule in found for node in rule["nodes"]
+            if EXCUSED.get(rule["id"], "\0") not in node["html"]]
+
+
+def check(visitor, name: str) -> None:
+    page = visitor.open(name)
+    page.wait_for_timeout(800)
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize(("name", "scheme"), QUICK)
+def test_page_has_no_violation(new_visitor, name, scheme):
+    check(new_visitor(scheme=scheme), name)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "scheme"), REST)
+def test_page_has_no_violation_in_the_other_theme(new_visitor, name, scheme):
+    check(new_visitor(scheme=scheme), name)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_page_has_no_violation_on_a_phone(new_visitor, name, scheme):
+    check(new_visitor(width=390, scheme=scheme), name)

@@ -1,0 +1,89 @@
+"""The Class page, presenter mode, the tour and the glossary, by keyboard where it matters."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_answer_shows_after_a_prediction_and_progress_stays(new_visitor):
+    visitor = new_visitor()
+    page = visitor.open("class", lesson="3. What goes in the gap?")
+    expect(page.locator(".bw-reveal")).to_have_count(0)
+    page.get_by_text("Both sides are needed").click()
+    expect(page.locator(".bw-reveal")).to_contain_text("As you predicted.")
+    page.get_by_role("button", name="I have done this lesson").click()
+    expect(page.locator(".bw-progress")).to_have_text("1 of 13 done")
+    visitor.open("class")
+    expect(page.locator(".bw-progress")).to_have_text("1 of 13 done")
+    visitor.no_traceback()
+
+
+def test_a_step_opens_its_page_with_its_sentence(visitor):
+    page = visitor.open("class", lesson="7. BERT against GPT", text="something else", pair="and more")
+    page.get_by_role("button", name="Open One way, both ways").first.click()
+    visitor.wait_ready("The [MASK] barked all night.")
+    page.wait_for_url("**/compare*")
+    assert page.get_by_label("Second sentence").input_value() == ""
+
+
+def test_presenter_mode_turns_pages_by_keyboard(visitor):
+    page = visitor.open("masking", present=1, text="the dog [MASK]")
+    size = page.evaluate("getComputedStyle(document.documentElement).fontSize")
+    assert float(size.removesuffix("px")) > 20
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    run = visitor.run_number()
+    page.keyboard.press("PageDown")
+    visitor.after(run)
+    page.wait_for_url("**/compare*")
+    assert page.get_by_label("Sentence", exact=True).input_value() == "the dog [MASK]"
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+
+
+def test_a_teachers_link_hides_and_fixes(visitor):
+    page = visitor.open("masking", hide="inputs,pages,nonsense", fix=1, text="the dog [MASK]")
+    expect(page.get_by_label("Sentence", exact=True)).to_be_hidden()
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(page.locator("[data-testid=stButtonGroup][inert]")).not_to_have_count(0)
+    expect(page.locator(".bw-status")).to_contain_text("nonsense")
+
+
+def test_tour_is_offered_once_and_walks_the_pages(new_visitor):
+    visitor = new_visitor()
+    page = visitor.open()
+    page.get_by_role("link", name="Take the tour").click()
+    expect(page.get_by_text("1 of 5")).to_be_visible()
+    page.get_by_role("button", name="Next stop").click()
+    page.wait_for_url("**/tokens*")
+    page.get_by_role("button", name="End the tour").click()
+    expect(page.get_by_text("2 of 5")).to_have_count(0)
+    visitor.open("masking", text="x")
+    expect(page.get_by_text("Take the tour")).to_have_count(0)
+
+
+def test_a_term_tells_its_meaning_on_focus(new_visitor):
+    visitor = new_visitor(width=390, scheme="dark")
+    page = visitor.open("code")
+    term = page.locator(".bw-term").first
+    expect(term.locator(".bw-tip")).to_be_hidden()
+    term.focus()
+    expect(term.locator(".bw-tip")).to_be_visible()
+
+
+def test_links_are_built_for_the_class(visitor):
+    page = visitor.open("class", view="Present", text="the [MASK]")
+    page.get_by_text("Fix the controls").click()
+    link = page.locator("[data-testid=stCode]").inner_text().replace("\n", "")
+    page.wait_for_function("() => document.querySelector('[data-testid=stCode]').innerText.includes('fix=1')")
+    assert "/masking?text=the+%5BMASK%5D" in link
+    assert page.get_by_role("img", name="This link").count() == 1
+
+
+def test_paper_has_all_lessons_and_the_citation(visitor):
+    page = visitor.open("class", view="Print and cite")
+    assert page.locator(".bw-sheet").count() == 14
+    page.get_by_text("How to cite").wait_for()
+    visitor.no_traceback()

@@ -1,0 +1,47 @@
+"""The Family page: counts that add up, cost measured here, several models, all in the address."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+
+def test_counts_follow_the_sizes_one_types(visitor):
+    page = visitor.open("family")
+    assert "109,482,240" in page.locator(".bw-figure-number").inner_text()
+    page.get_by_role("radio", name="large", exact=True).click()
+    page.get_by_text("335,141,888").first.wait_for()
+    visitor.open("family", size="my own", layers=2, hidden=128, heads=2)
+    page.get_by_text("4,385,920").first.wait_for()
+    visitor.open("family", size="my own", hidden=784, heads=12)
+    page.get_by_text("is not a multiple").wait_for()
+    visitor.no_traceback()
+
+
+def test_claims_and_tables_carry_their_sources(new_visitor):
+    phone = new_visitor(width=390, scheme="dark")
+    page = phone.open("family", view="Wrong claims", text="the dog slept")
+    assert page.locator(".bw-claim").count() == 12
+    assert "correlation with the sinusoids" in page.locator("body").inner_text()
+    page = phone.open("family", view="Paper tables")
+    assert "arXiv 1810.04805" in page.locator("[data-testid=stMainBlockContainer]").inner_text()
+    page = phone.open("family", view="Relatives")
+    page.get_by_text("arXiv 2006.03654").wait_for()
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
+
+
+def test_one_sentence_through_two_models(visitor):
+    page = visitor.open("family", view="Side by side", text="Paris is the [MASK] of France.")
+    page.get_by_role("heading", name="twin-bert", exact=True).wait_for()
+    page.get_by_role("heading", name="twin-gpt", exact=True).wait_for()
+    page.get_by_text("In the gap at position 4").wait_for()
+    page.get_by_text("Next after the sentence").wait_for()
+    visitor.no_traceback()
+
+
+def test_cost_is_measured_when_asked(visitor):
+    page = visitor.open("family", view="Cost", cost="time, measured here")
+    page.get_by_role("button", name="Measure now").click()
+    page.get_by_text("Measured on this machine").wait_for()
+    assert "b n² overtakes a n at" in page.locator("body").inner_text()
