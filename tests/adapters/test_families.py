@@ -11,6 +11,7 @@ from bert_core.trace import ALL_PARTS, INPUT_PARTS, TraceRequest, run_batch
 from tests.adapters.families import FAMILIES, make_family
 from tests.adapters.loading_table import TARGET, row_of
 from tests.core.reference import open_reference, reference_arrays
+from tests.core.sentences import ODD, check_one_line
 
 REQUESTS = [TraceRequest("The dog barked in [MASK] .", "who was it?", all_logits=True), TraceRequest("he"),
             TraceRequest("Le chien [MASK] dans le jardin", all_logits=True), TraceRequest("dog " * 60)]
@@ -114,6 +115,19 @@ def test_long_text_is_cut_and_said(both):
     assert encoding.truncated
     assert len(encoding) == ours.tokenizer.limit
     assert encoding.cut_at[0] == encoding.offsets[encoding.content[-1]][1]
+
+
+def test_odd_text_gets_a_trace_or_one_line(both):
+    _, ours, _, _ = both
+    for text in ODD:
+        try:
+            trace = run_batch(ours, [TraceRequest(text, pair) for pair in (None, text)])[1]
+        except ValueError as error:
+            check_one_line(error)
+            continue
+        for position in trace.encoding.content:
+            start, end = trace.encoding.offsets[position]
+            assert 0 <= start <= end <= len(trace.encoding.text)
 
 
 def test_what_only_our_encoder_can_do_is_refused_in_a_line(both):

@@ -148,7 +148,8 @@ def test_embed_is_the_normalised_mean_of_the_words(run, tiny_bert):
 
 def test_trace_writes_plain_arrays(run, tiny_bert, tmp_path):
     out = tmp_path / "t.npz"
-    answer(run, "trace", "the dog", "--pair", "a [MASK]", "--attention", "causal", "--model", tiny_bert, "--out", str(out))
+    options = ("--pair", "a [MASK]", "--attention", "causal", "--model", tiny_bert, "--out", str(out))
+    answer(run, "trace", "the dog", *options)
     with np.load(out, allow_pickle=False) as arrays:
         assert arrays["attention_kind"] == "causal"
         assert arrays["tokens"].tolist() == ["[CLS]", "the", "dog", "[SEP]", "a", "[MASK]", "[SEP]"]

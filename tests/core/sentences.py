@@ -7,7 +7,19 @@ import random
 SUBJECTS = ("the dog", "a cat", "my sister", "the old baker", "nobody", "Paris", "Dr. Ünal", "each of the children")
 VERBS = ("barked", "slept", "wrote a letter", "walked home", "isn't ready", "bought 3 loaves", "sang, badly,", "knew")
 PLACES = ("in the garden", "by the river", "at 7:45", "near the bank", "in São Paulo", "under a tree", "— who knows?")
+#: Texts that have broken tokenizers and pages elsewhere.
+ODD = ["", " ", "[MASK]", "[CLS]", "[SEP]", "[PAD]", "[UNK]", "[MASK][MASK]", "##ing", "<script>alert(1)</script>",
+       "&amp;", "\x00", "\x1b[31m", "\u202eevil", "\ud800", "e\u0301", "\u200d", "👩‍👩‍👧", "مرحبا",
+       "中文", "İ", "ﬁ", "\n\t\r", "a" * 300,
+       "\ufeff", "[mask]", "x[MASK]y", "\U000e0001"]
+
 ENDS = (".", "!", "?", " 😀", "...", " (again).", "")
+
+
+def check_one_line(error: ValueError) -> None:
+    """A message for people is one line that says something."""
+    assert str(error).strip()
+    assert "\n" not in str(error)
 
 
 def sentences(count: int, seed: int) -> list[str]:

@@ -175,7 +175,8 @@ def test_no_tokenizer_gets_one_clear_line(folder):
         load_model(str(folder))
 
 
-@pytest.mark.parametrize("name", ["", "no spaces here", "a/b/c", "../x", "a\0b", "-x", "http://x", "a" * 300, "ü/x", "~nobody"])
+@pytest.mark.parametrize("name", ["", "no spaces here", "a/b/c", "../x", "a\0b", "-x", "http://x", "a" * 300, "ü/x",
+                                  "~nobody"])
 def test_a_name_that_is_none_is_refused_before_anything_is_asked(name):
     with pytest.raises(LoadError):
         locate(name)

@@ -1,0 +1,235 @@
+"""What to run, and how it becomes one row of a batch.
+
+A TraceRequest is plain data. `prepare` tokenises it and checks every position;
+`to_inputs` pads several to one batch in the order in which the model reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bert_core import model as bert
+from bert_core.config import ATTENTION_KINDS, BertConfig
+from bert_core.load import Loaded
+from bert_core.tokenizer import Encoding
+
+Array = np.ndarray
+
+#: Arrays that describe the input; always there.
+INPUT_PARTS = ("tokens", "input_ids", "token_type_ids", "attention_mask")
+EMBEDDING_PARTS = ("token_embeddings", "segment_embeddings", "position_embeddings", "embedding_sum",
+                   "embedding_output")
+#: Arrays with one entry a layer -> the LayerOutput field they are.
+LAYER_PARTS = {
+    "query": "query", "key": "key", "value": "value", "attention_scores": "attention_scores",
+    "attention_probs": "attention_probs", "context": "context", "attention_output": "attention_output",
+    "intermediate": "intermediate",
+}
+HEAD_PARTS = ("pooled_output", "mlm_positions", "mlm_logits", "nsp_logits", "lm_logits", "logits",
+              "start_logits", "end_logits")
+ALL_PARTS = (*INPUT_PARTS, *EMBEDDING_PARTS, *LAYER_PARTS, "hidden_states", *HEAD_PARTS)
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """What to run: plain data, so that it is a cache key, a link and a message.
+
+    Positions count [CLS] as 0, in reading order. Layers and heads are 0-based.
+
+    Attributes:
+        text, pair: one sentence, or two.
+        model: name; None is the engine's default.
+        attention: 'bidirectional' or 'causal'; None is the model's own.
+        masked: positions that become [MASK].
+        replaced: (position, vocabulary id) put there instead.
+        hidden: positions that no other token may look at.
+        cut: (query, key) pairs blocked in every layer and head.
+        window: a query sees keys at most this far away; None is no limit.
+        heads_off: (layer, head) whose context is zero.
+        embeddings_off: of 'token', 'segment', 'position'.
+        position_order: position id for each token; None counts up.
+        segments: segment id for each token; None takes the sentence's.
+        parts: arrays wanted (see ALL_PARTS); None is all of them.
+        all_logits: vocabulary logits at every position, not only at [MASK].
+        precision: 'fp32', 'bf16', or 'fp64' where the model was loaded so.
+    """
+
+    text: str
+    pair: str | None = None
+    attention: str | None = None
+    model: str | None = None
+    masked: tuple[int, ...] = ()
+    replaced: tuple[tuple[int, int], ...] = ()
+    hidden: tuple[int, ...] = ()
+    cut: tuple[tuple[int, int], ...] = ()
+    window: int | None = None
+    heads_off: tuple[tuple[int, int], ...] = ()
+    embeddings_off: tuple[str, ...] = ()
+    position_order: tuple[int, ...] | None = None
+    segments: tuple[int, ...] | None = None
+    parts: tuple[str, ...] | None = None
+    all_logits: bool = False
+    precision: str = "fp32"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not isinstance(self.pair, str | None):
+            raise ValueError("text and pair must be strings")
+        if self.attention not in (None, *ATTENTION_KINDS):
+            raise ValueError(f"attention {self.attention!r}: choose one of {', '.join(ATTENTION_KINDS)}")
+        if self.precision not in ("fp32", "bf16", "fp64"):
+            raise ValueError(f"precision {self.precision!r}: choose fp32, bf16 or fp64")
+        unknown = set(self.parts or ()) - set(ALL_PARTS)
+        if unknown:
+            raise ValueError(f"unknown part {sorted(unknown)[0]!r}; known: {', '.join(ALL_PARTS)}")
+        wrong = set(self.embeddings_off) - {"token", "segment", "position"}
+        if wrong:
+            raise ValueError(f"embedding {sorted(wrong)[0]!r}: choose token, segment or position")
+
+    def wants(self, part: str) -> bool:
+        return self.parts is None or part in self.parts
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One request as the model will see it, still in reading order."""
+
+    request: TraceRequest
+    encoding: Encoding
+    attention: str
+
+
+def prepare(loaded: Loaded, request: TraceRequest) -> Prepared:
+    """Tokenise, put masks and replacements in, check every position.
+
+    Raises:
+        ValueError: a position, layer, head or id that isn't there.
+    """
+    encoding = loaded.tokenizer.encode(request.text, request.pair)
+    _check_places(loaded, request, encoding)
+    _check_orders(loaded.config, request, len(encoding))
+    changes = dict(request.replaced) | dict.fromkeys(request.masked, loaded.tokenizer.mask_id)
+    if changes:
+        encoding = with_ids(loaded, encoding, changes)
+    if request.segments is not None:
+        encoding = replace(encoding, token_type_ids=request.segments)
+    return Prepared(request, encoding, request.attention or loaded.config.attention_kind)
+
+
+def _check_places(loaded: Loaded, request: TraceRequest, encoding: Encoding) -> None:
+    """Every position, layer, head and id that a request names is there."""
+    config = loaded.config
+    named = (*request.masked, *request.hidden, *(p for p, _ in request.replaced),
+             *(p for pair in request.cut for p in pair))
+    check_range("position", named, len(encoding))
+    check_range("layer", [layer for layer, _ in request.heads_off], config.num_hidden_layers)
+    check_range("head", [head for _, head in request.heads_off], config.num_attention_heads)
+    check_range("vocabulary id", (*encoding.input_ids, *(i for _, i in request.replaced)), config.vocab_size)
+    if request.masked and loaded.tokenizer.mask_id is None:
+        raise ValueError(f"{loaded.name} has no [MASK] token")
+
+
+def _check_orders(config: BertConfig, request: TraceRequest, length: int) -> None:
+    """What a request gives token by token has one entry a token, each within the tables."""
+    for name, values, top in (("position_order", request.position_order, config.max_tokens),
+                              ("segments", request.segments, max(config.type_vocab_size, 1))):
+        if values is not None:
+            if len(values) != length:
+                raise ValueError(f"{name} has {len(values)} entries; the input has {length} tokens")
+            check_range(name, values, top)
+    if request.window is not None and request.window < 0:
+        raise ValueError(f"window {request.window}: must be 0 or more")
+
+
+def check_range(what: str, values, count: int) -> None:
+    """ValueError for the first value outside 0..count-1."""
+    for value in values:
+        if not 0 <= value < count:
+            raise ValueError(f"{what} {value} is outside 0 to {count - 1}")
+
+
+def with_ids(loaded: Loaded, encoding: Encoding, changes: Mapping[int, int]) -> Encoding:
+    """The encoding with other ids at some positions."""
+    ids = tuple(changes.get(n, i) for n, i in enumerate(encoding.input_ids))
+    tokens = tuple(loaded.tokenizer.token_of(i) if n in changes else t
+                   for n, (i, t) in enumerate(zip(ids, encoding.tokens, strict=True)))
+    masks = tuple(n for n, i in enumerate(ids) if i == loaded.tokenizer.mask_id)
+    special = tuple(s and n not in changes for n, s in enumerate(encoding.special))
+    return replace(encoding, input_ids=ids, tokens=tokens, mask_positions=masks, special=special)
+
+
+def reading_order(config: BertConfig, length: int) -> Array | None:
+    """Permutation between reading and model order, its own inverse; None if they agree."""
+    if config.reading_order == "left-to-right":
+        return None
+    order = np.arange(length)
+    order[1:-1] = order[1:-1][::-1]
+    return order
+
+
+def blocked_pairs(prepared: Prepared) -> Array | None:
+    """(T, T) bool of what hidden, cut and window block, in reading order; None if nothing."""
+    request, length = prepared.request, len(prepared.encoding)
+    if not (request.hidden or request.cut) and request.window is None:
+        return None
+    blocked = np.zeros((length, length), dtype=bool)
+    blocked[:, list(request.hidden)] = True
+    np.fill_diagonal(blocked, False)
+    if request.window is not None:
+        place = np.arange(length)
+        blocked |= np.abs(place[:, None] - place[None, :]) > request.window
+    for query, key in request.cut:
+        blocked[query, key] = True
+    return blocked
+
+
+def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
+    """Pad the rows to one batch, in the order in which the model reads them."""
+    config, device, width = loaded.config, loaded.model.device, max(len(r.encoding) for r in rows)
+    ids = torch.full((len(rows), width), config.pad_token_id, dtype=torch.long)
+    segments, mask = torch.zeros_like(ids), torch.zeros(ids.shape, dtype=torch.bool)
+    places = torch.arange(width).repeat(len(rows), 1)
+    blocked: Tensor | None = None
+    for n, row in enumerate(rows):
+        length = len(row.encoding)
+        order = reading_order(config, length)
+        order = np.arange(length) if order is None else order
+        ids[n, :length] = torch.tensor(row.encoding.input_ids)[order]
+        segments[n, :length] = torch.tensor(row.encoding.token_type_ids)[order]
+        mask[n, :length] = True
+        if row.request.position_order is not None:
+            places[n, :length] = torch.tensor(row.request.position_order)[order]
+        pairs = blocked_pairs(row)
+        if pairs is not None:
+            blocked = torch.zeros(len(rows), width, width, dtype=torch.bool) if blocked is None else blocked
+            blocked[n, :length, :length] = torch.from_numpy(pairs[np.ix_(order, order)])
+    inputs = bert.Inputs(
+        ids, segments, mask,
+        causal=torch.tensor([row.attention == "causal" for row in rows]),
+        position_ids=places if any(r.request.position_order is not None for r in rows) else None,
+        blocked=blocked, head_gate=head_gates(config, rows), embedding_gate=embedding_gates(rows),
+    )
+    return bert.Inputs(*(None if part is None else part.to(device) for part in inputs))
+
+
+def head_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | None:
+    """(B, L, H) of ones with zeros where a head is off; None if none is."""
+    if not any(row.request.heads_off for row in rows):
+        return None
+    gates = torch.ones(len(rows), config.num_hidden_layers, config.num_attention_heads)
+    for n, row in enumerate(rows):
+        for layer, head in row.request.heads_off:
+            gates[n, layer, head] = 0.0
+    return gates
+
+
+def embedding_gates(rows: list[Prepared]) -> Tensor | None:
+    """(B, 3) of ones with zeros where an embedding is off; None if none is."""
+    if not any(row.request.embeddings_off for row in rows):
+        return None
+    kinds = ("token", "segment", "position")
+    return torch.tensor([[0.0 if kind in row.request.embeddings_off else 1.0 for kind in kinds] for row in rows])
