@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bert_core import load
 from ui import controls, state
 from ui.state import Here
 
@@ -56,9 +57,9 @@ def with_head(here: Here, head: str, preferred: str, key: str) -> Here:
         key: parameter of the choice in the address.
     """
     task, words = TASKS[head]
-    names = [info.name for info in state.models() if task in info.tasks]
-    if here.model in names or head in state.loaded(here.model).model.heads:
+    if head in state.loaded(here.model).model.heads:
         return here
+    names = [name for name in state.model_names() if task in tasks_of(name)]
     if preferred not in names:
         state.stop(f"{preferred} is not here, and {here.model} has no trained {words} head. "
                    "Name a model that has one under Model: a folder or a hub id.")
@@ -68,6 +69,16 @@ def with_head(here: Here, head: str, preferred: str, key: str) -> Here:
         chosen = controls.choice("Model of this picture", names, key, as_list=True, hide_label=True,
                                  help=f"{here.model} has no {words} head, so another model answers here.")
     return replace(here, model=chosen)
+
+
+def tasks_of(name: str) -> tuple[str, ...]:
+    """What a model can do, as ModelInfo.tasks; a shipped one is not loaded for it."""
+    return _shipped_tasks(name) if name in load.shipped_names() else state.loaded(name).info.tasks
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _shipped_tasks(name: str) -> tuple[str, ...]:
+    return load.describe_folder(load.SHIPPED / name).tasks
 
 
 def attempt(action: Callable[[], Value]) -> Value:

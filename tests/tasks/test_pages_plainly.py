@@ -1,0 +1,88 @@
+"""The three pages in Streamlit's test runner: answers with a head, one plain line without, links restored."""
+
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from bert_core import load
+from bert_core.serving import load_engine
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+@pytest.fixture
+def open_page(monkeypatch, tmp_path):
+    """open_page(page, model, **address) on a machine where no model is shipped."""
+    monkeypatch.setattr(load, "SHIPPED", tmp_path)
+
+    def run(page: str, model: str, **address: str) -> AppTest:
+        monkeypatch.setenv("BOTH_WAYS_MODEL", model)
+        st.cache_resource.clear()
+        load_engine.cache_clear()
+        app = AppTest.from_file(str(APP), default_timeout=120)
+        for key, value in address.items():
+            app.query_params[key] = value
+        app.switch_page(f"pages/{page}.py").run()
+        return app
+
+    yield run
+    st.cache_resource.clear()
+    load_engine.cache_clear()
+
+
+def said(app: AppTest) -> str:
+    """All of a page's plain lines as one text."""
+    assert not app.exception
+    return "\n".join(element.proto.body for element in app.get("html"))
+
+
+@pytest.mark.parametrize(("page", "view", "missing"), [
+    ("cls", "Answer", "twin-bert-sst2 is not here"), ("cls", "Layers", "twin-bert-sst2 is not here"),
+    ("tasks", "Entities", "twin-bert-ner is not here"), ("tasks", "Answers", "twin-bert-squad is not here"),
+    ("tasks", "Acceptability", "twin-bert-cola is not here"),
+])
+def test_a_missing_model_is_said_and_nothing_is_drawn(open_page, tiny_bert, page, view, missing):
+    app = open_page(page, tiny_bert, view=view, text="the dog barked", pair="we walked home")
+    words = said(app)
+    assert missing in words
+    assert "has no trained" in words
+    assert "%" not in words.split("has no trained")[1]
+
+
+def test_next_sentence_of_a_model_without_the_head(open_page, tiny_classifier):
+    assert "has no trained next-sentence head" in said(open_page("cls", tiny_classifier, view="Next sentence"))
+
+
+@pytest.mark.parametrize("view", ["Answer", "Layers", "Change a word", "The head"])
+def test_a_classifier_of_any_folder_answers(open_page, tiny_classifier, view):
+    words = said(open_page("cls", tiny_classifier, view=view, text="the film was not good"))
+    assert "is not here" not in words
+
+
+@pytest.mark.parametrize("text", ["", "x", "<script>alert(1)</script> [CLS]", "\u202eabc 雪 🙂", "dog " * 60])
+@pytest.mark.parametrize(("page", "view"), [("cls", "Answer"), ("meaning", "By layer"), ("meaning", "Sentences")])
+def test_any_text_is_answered(open_page, tiny_classifier, page, view, text):
+    words = said(open_page(page, tiny_classifier, view=view, text=text))
+    assert "<script>" not in words
+
+
+@pytest.mark.parametrize("text", ["", "x", "<b>dog</b>", "dog " * 60])
+def test_any_text_can_be_searched_for_names_and_answers(open_page, tiny_ner, tiny_qa, text):
+    names = said(open_page("tasks", tiny_ner, view="Entities", text=text))
+    assert ("finds" if text else "no word to label") in names
+    answers = said(open_page("tasks", tiny_qa, view="Answers", text=text, pair=text))
+    assert ("answers “" if text else "Ask in") in answers
+    assert "<b>dog</b>" not in names + answers
+
+
+def test_a_bad_view_in_a_link_is_dropped_and_said(open_page, tiny_classifier):
+    app = open_page("cls", tiny_classifier, view="<b>no</b>", text="the film was good")
+    assert not app.exception
+    assert app.session_state["view"] == "Answer"
+
+
+def test_a_word_in_one_sentence_only_is_said(open_page, tiny_bert):
+    app = open_page("meaning", tiny_bert, word="your own word", own="zebra", text="the dog barked")
+    assert "“zebra” stands in 0 sentence" in said(app)
