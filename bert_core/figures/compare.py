@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from bert_core.figures import theme
 from bert_core.measures.compare import visible
@@ -45,45 +45,6 @@ def allowed_pairs(trace: Trace) -> Array:
     return visible(trace.attention_kind, trace.config.reading_order, len(trace))
 
 
-def map_figure(trace: Trace, values: Array, place: int, colour: str, what: str, height: int = 330) -> go.Figure:
-    """A query x key map; pairs that the mask blocks are gaps.
-
-    Args:
-        values: (Tq, Tk), 0 to 1.
-        place: the chosen token, whose row is framed.
-        what: of the values, for the hover text.
-    """
-    low, high = window_around(len(trace), place)
-    shown = np.where(allowed_pairs(trace), values, np.nan)[low:high, low:high]
-    names = labels(trace.encoding.tokens)[low:high]
-    figure = go.Figure(go.Heatmap(
-        z=shown, x=names, y=names, zmin=0, zmax=1, showscale=False, xgap=1, ygap=1, hoverongaps=False,
-        colorscale=[[0.0, _faded(colour, 0.06)], [0.25, _faded(colour, 0.5)], [1.0, colour]],
-        hovertemplate=f"from %{{y}}<br>to %{{x}}<br>{what} %{{z:.3f}}<extra></extra>",
-    ))
-    figure.add_shape(type="rect", x0=-0.5, x1=high - low - 0.5, y0=place - low - 0.5, y1=place - low + 0.5,
-                     line={"color": theme.MASK, "width": 2})
-    theme.style(figure, height=height)
-    figure.update_xaxes(side="top", tickangle=-60, showgrid=False, tickfont={"size": 12})
-    figure.update_yaxes(autorange="reversed", showgrid=False, tickfont={"size": 12})
-    return figure
-
-
-def _faded(colour: str, alpha: float) -> str:
-    red, green, blue = (int(colour[n:n + 2], 16) for n in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{alpha})"
-
-
-def mask_figure(trace: Trace, place: int, reader: str) -> go.Figure:
-    """Who may see whom: 1 where the mask lets a query see a key."""
-    return map_figure(trace, np.ones((len(trace), len(trace))), place, COLOURS[reader], "may see")
-
-
-def attention_figure(trace: Trace, layer: int, head: int, place: int, reader: str) -> go.Figure:
-    """One head's attention under this reader, rows the query."""
-    return map_figure(trace, trace.attention_probs[layer, head], place, COLOURS[reader], "attention")
-
-
 def side_shares(trace: Trace, places: Sequence[int]) -> dict[str, Array]:
     """How each head splits the chosen place's attention.
 
@@ -100,18 +61,27 @@ def side_shares(trace: Trace, places: Sequence[int]) -> dict[str, Array]:
             "right": rows[..., last + 1:].sum(-1)}
 
 
-def right_share_figure(shares: Array, reader: str, chosen: tuple[int, int], height: int = 300) -> go.Figure:
-    """(L, H) share of the chosen word's attention that goes to its right."""
-    layers, heads = shares.shape
-    figure = go.Figure(go.Heatmap(
-        z=shares, x=[str(h + 1) for h in range(heads)], y=[str(n + 1) for n in range(layers)], zmin=0, zmax=1,
-        showscale=False, xgap=2, ygap=2, colorscale=[[0.0, _faded(COLOURS[reader], 0.06)], [1.0, COLOURS[reader]]],
-        hovertemplate="layer %{y}, head %{x}<br>to the right %{z:.3f}<extra></extra>",
-    ))
-    layer, head = chosen
-    figure.add_shape(type="rect", x0=head - 0.5, x1=head + 0.5, y0=layer - 0.5, y1=layer + 0.5,
-                     line={"color": theme.MASK, "width": 3})
-    theme.style(figure, "head", "layer", height)
-    figure.update_xaxes(type="category", showgrid=False)
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
-    return figure
+def panel(trace: Trace, reader: str, place: int) -> dict[str, Any]:
+    """What a reader's panel says in words; `place` is the hidden word's first piece."""
+    low, high = window_around(len(trace), place)
+    return {"reader": reader, "title": NAMES[reader], "model": trace.model, "place": place - low,
+            "accent": "both" if reader == "both" else "oneway", "tokens": list(trace.encoding.tokens[low:high])}
+
+
+def panel_arrays(trace: Trace, places: Sequence[int], layer: int, head: int, only_mask: bool) -> dict[str, Array]:
+    """The numbers of a reader's panel, cut to the window around the hidden word.
+
+    Args:
+        places: positions of the hidden word.
+        layer, head: 0-based; the nearest there are if this model has fewer.
+        only_mask: 1 for every allowed pair instead of the attention.
+
+    Returns:
+        weights (Tq, Tk) float32; allowed (Tq, Tk) uint8; right (L, H) float32,
+        the share of the hidden word's attention that goes to its right.
+    """
+    window = slice(*window_around(len(trace), places[0]))
+    probs, allowed = trace.attention_probs, allowed_pairs(trace)
+    weights = allowed if only_mask else probs[min(layer, len(probs) - 1), min(head, probs.shape[1] - 1)]
+    return {"weights": weights[window, window].astype(np.float32), "allowed": allowed[window, window].astype(np.uint8),
+            "right": side_shares(trace, places)["right"].astype(np.float32)}

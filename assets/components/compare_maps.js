@@ -1,0 +1,135 @@
+// One head of every reader side by side, and how much of each head looks right
+// (ui/views/compare_masks.py). What a mask forbids is left empty. One row is
+// looked along in all maps at once; a click on the small grid opens that head.
+const SIZE = 300, GUTTER = 64, TOP = 58;
+
+export default function (component) {
+  const { parentElement, data } = component;
+  const state = unpack(data);
+  const panels = child(parentElement, "div", "cmp-panels");
+  const hint = child(parentElement, "p", "cmp-hint");
+  hint.textContent = state.hint;
+  const view = { row: state.readers[0].place };
+  const draw = () => {
+    const look = theme(parentElement);
+    panels.replaceChildren(...state.readers.map((reader, n) => panel(reader, n, state, look, view, move, open)));
+  };
+  const move = (row) => {
+    if (row === view.row) return;
+    view.row = row;
+    const look = theme(parentElement);
+    state.readers.forEach((reader, n) => drawReader(panels.children[n], reader, n, state, look, view));
+  };
+  const open = (layer, head) => send(component, { layer, head });
+  draw();
+  onThemeChange(parentElement, draw);
+  numbersTable(parentElement, state.caption, ["looked at", ...state.readers.map((r) => r.title)], () =>
+    state.readers[0].tokens.map((token, k) => [`${token} ${k + state.low}`, ...state.readers.map((reader, n) =>
+      (allowed(state, n, reader, view.row, k) ? weight(state, n, reader, view.row, k) : "not allowed"))]));
+}
+
+function weight(state, n, reader, q, k) { return state.arrays[`weights${n}`].data[q * reader.tokens.length + k]; }
+function allowed(state, n, reader, q, k) { return state.arrays[`allowed${n}`].data[q * reader.tokens.length + k] === 1; }
+
+function panel(reader, n, state, look, view, move, open) {
+  const box = make("section", "cmp-panel", "", {
+    "aria-label": reader.title, "data-reader": reader.reader, "data-accent": reader.accent,
+  });
+  box.append(make("h2", "", reader.title), make("p", "cmp-models", `${reader.model} · ${state.what}`));
+  const map = make("div", "cmp-map-box"), said = make("p", "cmp-said", "", { "aria-live": n ? "off" : "polite" });
+  box.append(map, said, make("h3", "", "Looks right, by layer and head"), make("div", "cmp-heads-box"));
+  drawReader(box, reader, n, state, look, view);
+  drawHeads(box, reader, n, state, look, open);
+  const element = map.querySelector("canvas"), count = reader.tokens.length;
+  const size = (SIZE - GUTTER) / count;
+  element.onpointermove = (event) => {
+    const place = element.getBoundingClientRect();
+    const row = Math.floor((((event.clientY - place.top) / place.height) * (TOP + size * count) - TOP) / size);
+    if (row >= 0 && row < count) move(row);
+  };
+  element.onkeydown = (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    move(Math.max(0, Math.min(count - 1, view.row + step)));
+  };
+  return box;
+}
+
+function drawReader(box, reader, n, state, look, view) {
+  const count = reader.tokens.length, size = (SIZE - GUTTER) / count;
+  const { context } = canvas(box.querySelector(".cmp-map-box"), "cmp-map", SIZE, TOP + size * count,
+    `${reader.title}: ${count} by ${count} map, rows look at columns; up and down choose a row`);
+  for (let q = 0; q < count; q++) for (let k = 0; k < count; k++) {
+    if (!allowed(state, n, reader, q, k)) continue;
+    context.fillStyle = rgb(mix(probabilityColour(weight(state, n, reader, q, k), look), look.ink, 0.05));
+    context.fillRect(GUTTER + k * size + 0.5, TOP + q * size + 0.5, size - 1, size - 1);
+  }
+  drawLabels(context, reader.tokens, size, look, view.row, reader.place);
+  context.strokeStyle = rgb(MEANING.mask);
+  context.lineWidth = 2.5;
+  context.strokeRect(GUTTER + 1, TOP + view.row * size, SIZE - GUTTER - 2, size);
+  box.querySelector(".cmp-said").textContent = spoken(state, n, reader, view.row);
+}
+
+// Token texts left and on top; of many only those that fit, the chosen ones always.
+function drawLabels(context, tokens, size, look, row, place) {
+  const font = Math.max(9, Math.min(13, size)), every = Math.ceil(11 / size);
+  context.textBaseline = "middle";
+  tokens.forEach((token, i) => {
+    if (i % every && i !== row && i !== place) return;
+    const text = token.length > 9 ? `${token.slice(0, 8)}…` : token;
+    context.font = `${i === row ? 700 : 400} ${font}px ${look.font}`;
+    context.fillStyle = rgb(look.ink);
+    context.textAlign = "right";
+    context.fillText(text, GUTTER - 5, TOP + (i + 0.5) * size, GUTTER - 6);
+    context.save();
+    context.translate(GUTTER + (i + 0.5) * size, TOP - 5);
+    context.rotate(-Math.PI / 3);
+    context.textAlign = "left";
+    context.fillText(text, 0, 0);
+    context.restore();
+  });
+}
+
+function spoken(state, n, reader, q) {
+  const seen = reader.tokens.map((token, k) => [token, k]).filter(([, k]) => allowed(state, n, reader, q, k));
+  const name = `“${reader.tokens[q]}” (${q + state.low})`;
+  if (state.what === "mask") return `${name} may see ${seen.length} of ${reader.tokens.length} tokens.`;
+  const best = seen.sort((a, b) => weight(state, n, reader, q, b[1]) - weight(state, n, reader, q, a[1])).slice(0, 3);
+  return `${name} looks at ${best.map(([token, k]) => `${token} ${percent(weight(state, n, reader, q, k))}`).join(", ")}.`;
+}
+
+function drawHeads(box, reader, n, state, look, open) {
+  const [layers, heads] = state.arrays[`right${n}`].shape, shares = state.arrays[`right${n}`].data;
+  const left = 22, size = (SIZE - left) / heads, height = layers * size + 16;
+  const { element, context } = canvas(box.querySelector(".cmp-heads-box"), "cmp-heads", SIZE, height,
+    `${reader.title}: share of each head's attention that goes right of the hidden word; arrow keys choose a head`);
+  context.font = `11px ${look.font}`;
+  context.textBaseline = "middle";
+  for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
+    context.fillStyle = rgb(mix(probabilityColour(shares[layer * heads + head], look), look.ink, 0.05));
+    context.fillRect(left + head * size + 1, layer * size + 1, size - 2, size - 2);
+    context.fillStyle = rgb(mix(look.paper, look.ink, 0.7));
+    context.textAlign = "center";
+    if (head === 0) context.fillText(layer + 1, left / 2, (layer + 0.5) * size);
+    if (layer === 0 && (head % 2 === 0 || size > 16)) context.fillText(head + 1, left + (head + 0.5) * size, height - 7);
+  }
+  context.strokeStyle = rgb(MEANING.mask);
+  context.lineWidth = 2.5;
+  context.strokeRect(left + state.head * size + 1, state.layer * size + 1, size - 2, size - 2);
+  const choose = (layer, head) => {
+    if (layer >= 0 && layer < layers && head >= 0 && head < heads) open(layer, head);
+  };
+  element.onclick = (event) => {
+    const place = element.getBoundingClientRect(), scale = SIZE / place.width;
+    choose(Math.floor(((event.clientY - place.top) * scale) / size),
+      Math.floor(((event.clientX - place.left) * scale - left) / size));
+  };
+  element.onkeydown = (event) => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    choose(state.layer + step[0], state.head + step[1]);
+  };
+}
