@@ -53,6 +53,7 @@ def frame(page: st.Page) -> None:
     """What all pages share: style, title and question, sentence, model."""
     name = page.url_path or FIRST
     st.session_state["_page"] = name
+    st.session_state["_framed"] = True
     classroom.begin(name)
     words = prose(name)
     st.html(f"<style>{_style()}</style>" + words.heading + tour.offer(not page.url_path))
@@ -108,7 +109,7 @@ def _through_app() -> None:
     The first visitor of a server who asks for /page gets pages/page.py without
     app.py, because Streamlit only learns of the navigation by running it.
     """
-    if "_page" not in st.session_state:
+    if not st.session_state.pop("_framed", False):
         navigation()
         st.rerun()
 

@@ -42,7 +42,8 @@ function send(component, message) { component.setTriggerValue("event", message);
 // The child of `parent` with this class, made once: the default export runs
 // again on each change with the same parent.
 function child(parent, tag, name, attributes = {}) {
-  let element = parent.querySelector(`:scope > .${name}`);
+  const first = name.split(" ")[0]; // ":scope >" finds nothing in a shadow root
+  let element = [...parent.children].find((one) => one.classList.contains(first));
   if (!element) {
     element = document.createElement(tag);
     element.className = name;

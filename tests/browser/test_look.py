@@ -1,0 +1,143 @@
+"""Tokens, Embeddings and Masking in a real browser, and the frame around them."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+#: Anything a person, or somebody unfriendly, might type.
+ODD = {
+    "nothing": "",
+    "one letter": "a",
+    "emoji": "🙂👩‍👩‍👧‍👦",
+    "Chinese": "他喝了一杯[MASK]。",
+    "right to left": "שלום עולם [MASK] مرحبا",
+    "script": "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>",
+    "only masks": "[MASK] [MASK] [MASK]",
+    "masks in odd places": "a[MASK]b [MASK][MASK] [mask] [MASK",
+    "controls": "a\u0007b\u200b\u202ec\ufeff \u0301",
+    "markdown": "**bold** $x^2$ :red[hi] {x} %s [CLS] [SEP]",
+}
+#: page -> each of its views.
+VIEWS = {
+    "tokens": ["Step by step", "Ids and segments", "Compare"],
+    "embeddings": ["The sum", "Switch off and shuffle", "Positions", "Neighbours"],
+    "masking": ["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"],
+}
+
+
+def test_typing_a_sentence_changes_the_guesses(visitor):
+    page = visitor.open("masking", text="Paris is the [MASK] of France.")
+    first = page.locator(".bw-guess .bw-piece").all_inner_texts()
+    visitor.type("The cat sat on the [MASK].")
+    second = page.locator(".bw-guess .bw-piece").all_inner_texts()
+    assert len(first) == len(second) == 6
+    assert first != second
+    visitor.no_traceback()
+
+
+def test_a_click_masks_a_token_and_a_link_restores_it(visitor, new_visitor):
+    page = visitor.open("masking", text="The dog barked all night.")
+    expect(page.locator(".bw-hint")).to_contain_text("Click a token")
+    run = visitor.run_number()
+    page.get_by_role("option", name="barked").click()
+    visitor.after(run)
+    expect(page.locator(".bw-card-title")).to_contain_text("“barked” is hidden")
+    assert "mask=3" in page.url
+    other = new_visitor()
+    other.page.goto(page.url)
+    other.wait_ready("The dog barked all night.")
+    expect(other.page.locator(".bw-card-title")).to_contain_text("“barked” is hidden")
+
+
+def test_chips_are_worked_by_keyboard_alone(visitor):
+    page = visitor.open("masking", text="The dog barked.")
+    chips = page.get_by_role("option")
+    chips.nth(0).focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(chips.nth(2)).to_be_focused()
+    run = visitor.run_number()
+    page.keyboard.press("Enter")
+    visitor.after(run)
+    assert "mask=2" in page.url
+    expect(page.get_by_role("option").nth(2)).to_have_attribute("aria-selected", "true")
+    run = visitor.run_number()
+    page.get_by_role("option").nth(2).press(" ")
+    visitor.after(run)
+    expect(page.locator(".bw-card")).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_draws_in_dark_and_narrow_and_stays_inside(new_visitor, name):
+    visitor = new_visitor(width=390, scheme="dark")
+    for view in VIEWS[name]:
+        page = visitor.open(name, text="She [MASK] the unbelievable story.", pair="Nobody did.", mask="4", view=view)
+        visitor.no_traceback()
+        wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        assert wide <= 390, f"{name} {view} is {wide} wide"
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_anything_typed_gets_an_answer(visitor, kind):
+    visitor.open("masking")
+    for name in ("masking", "tokens", "embeddings"):
+        if name != "masking":
+            visitor.page.get_by_role("link", name=name.capitalize(), exact=True).click()
+            visitor.page.wait_for_url(f"**/{name}**")
+            visitor.wait_ready()
+        if visitor.page.get_by_label("Sentence", exact=True).input_value() != ODD[kind]:
+            visitor.type(ODD[kind])
+        visitor.wait_ready()
+        visitor.no_traceback()
+    assert visitor.page.evaluate("window.hacked") is None
+
+
+def test_ten_thousand_words_are_cut_and_it_is_said_where(visitor):
+    page = visitor.open("masking")
+    visitor.type(" ".join(f"word{n % 7}" for n in range(10_000)))
+    expect(page.locator(".bw-notice")).to_contain_text("Cut at this model's limit of 512 tokens")
+    expect(page.locator(".bw-notice")).to_contain_text("✂")
+    assert page.get_by_role("option").count() == 512
+    visitor.no_traceback()
+
+
+def test_a_model_that_cannot_be_had_is_one_clear_line(visitor):
+    page = visitor.open("tokens", text="hi", model="nobody/nothing")
+    expect(page.locator(".bw-problem")).to_contain_text("nobody/nothing")
+    visitor.no_traceback()
+
+
+def test_a_cell_of_the_sum_opens_its_addends_and_is_in_the_address(visitor):
+    page = visitor.open("embeddings", text="The dog barked.", cell="2,10")
+    expect(page.locator(".bw-where")).to_have_text("Dimension 10 of “dog” at position 2")
+    values = [float(t.replace("−", "-")) for t in page.locator(".bw-term b").all_inner_texts()]
+    token, segment, position, total, _ = values
+    assert abs(token + segment + position - total) < 2e-4
+    run = visitor.run_number()
+    page.locator("canvas.bw-strips").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    visitor.after(run)
+    assert "cell=2%2C11" in page.url
+
+
+def test_a_word_opens_its_look_ups(visitor):
+    page = visitor.open("tokens", text="The unbelievably good dog")
+    expect(page.locator(".bw-ladder").first).to_contain_text("unbelievably")
+    run = visitor.run_number()
+    page.get_by_role("option", name="dog").click()
+    visitor.after(run)
+    expect(page.locator(".bw-ladder")).to_have_text("✓dog")
+
+
+def test_the_table_beside_a_canvas_has_its_numbers(visitor):
+    page = visitor.open("masking", text="The dog barked.", mask="2", view="Before and after")
+    page.get_by_text("The numbers as a table").first.click()
+    rows = page.locator(".bw-numbers table").first.locator("tbody tr")
+    expect(rows.first).to_be_visible()
+    shares = [float(cell) for cell in rows.first.locator("td").all_inner_texts()[1:]]
+    assert len(shares) == 6
+    assert abs(sum(shares) - 1) < 0.01

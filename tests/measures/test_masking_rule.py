@@ -1,0 +1,84 @@
+"""The simulator's draws, tally and expectation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bert_core import TraceRequest, load_engine
+from bert_core.measures import masking
+from bert_core.measures.predictions import softmax
+from bert_core.training.corruption import KEPT, MASKED, RANDOM, UNTOUCHED
+
+TEXT = "the dog barked all night in the garden and we walked home"
+
+
+@pytest.fixture(scope="module")
+def loaded(tiny_bert):
+    return load_engine(tiny_bert).loaded()
+
+
+def test_random_pieces_hold_no_special(loaded):
+    names = {loaded.tokenizer.token_of(i) for i in masking.random_pieces(loaded.tokenizer)}
+    assert not names & {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
+    assert {"dog", "##ing", "<"} <= names
+
+
+@given(seed=st.integers(0, 10_000), rate=st.floats(0, 0.6))
+@settings(max_examples=60)
+def test_a_draw_touches_only_what_it_chose(loaded, seed, rate):
+    encoding = loaded.tokenizer.encode(TEXT + " [MASK]", "we walked")
+    drawn = masking.draw(encoding, loaded.tokenizer, rate, seed)
+    ids = np.array(encoding.input_ids)
+    allowed = masking.may_be_chosen(encoding)
+    assert allowed[drawn.positions].all()
+    assert (drawn.labels == ids[drawn.positions]).all()
+    same = (drawn.outcome == UNTOUCHED) | (drawn.outcome == KEPT)
+    assert (drawn.input_ids[same] == ids[same]).all()
+    assert (drawn.input_ids[drawn.outcome == MASKED] == loaded.tokenizer.mask_id).all()
+
+
+def test_the_same_seed_draws_the_same(loaded):
+    encoding = loaded.tokenizer.encode(TEXT)
+    draws = [masking.draw(encoding, loaded.tokenizer, 0.4, seed).input_ids.tolist() for seed in (7, 7, 8, 9)]
+    assert draws[0] == draws[1]
+    assert len({tuple(ids) for ids in draws}) == 3
+
+
+def test_tally_over_many_draws_stays_within_four_deviations(loaded):
+    counted = masking.tally(loaded.tokenizer.encode(TEXT), loaded.tokenizer, 0.15, 0, 1500)
+    assert sum(counted.counts.values()) == counted.draws * counted.candidates
+    for name, count in counted.counts.items():
+        assert abs(count - counted.expected[name]) <= 4 * counted.deviation[name], name
+
+
+def test_deviation_is_that_of_simulated_counts(loaded):
+    encoding = loaded.tokenizer.encode(TEXT)
+    counts = [masking.tally(encoding, loaded.tokenizer, 0.15, 20 * n, 20).counts["masked"] for n in range(120)]
+    expected = masking.tally(encoding, loaded.tokenizer, 0.15, 0, 20).deviation["masked"]
+    assert np.std(counts) == pytest.approx(expected, rel=0.25)
+
+
+def test_losses_are_those_of_the_corrupted_run_at_the_chosen_places(tiny_bert, loaded):
+    encoding = loaded.tokenizer.encode(TEXT)
+    drawn = masking.draw(encoding, loaded.tokenizer, 0.6, 3)
+    trace = load_engine(tiny_bert).run(
+        TraceRequest(TEXT, replaced=masking.replacements(drawn), all_logits=True))
+    assert (trace.input_ids == drawn.input_ids).all()
+    found = masking.losses(trace, drawn)
+    for loss, position, label in zip(found, drawn.positions, drawn.labels, strict=True):
+        assert loss == pytest.approx(-np.log(softmax(trace.mlm_logits[position])[label]))
+
+
+def test_replacements_leave_kept_pieces_alone(loaded):
+    encoding = loaded.tokenizer.encode(TEXT)
+    drawn = masking.draw(encoding, loaded.tokenizer, 0.6, 11)
+    places = {position for position, _ in masking.replacements(drawn)}
+    assert places == set(np.flatnonzero((drawn.outcome == MASKED) | (drawn.outcome == RANDOM)))
+
+
+def test_nothing_to_choose_is_no_loss(loaded):
+    drawn = masking.draw(loaded.tokenizer.encode(""), loaded.tokenizer, 0.6, 0)
+    assert masking.losses(None, drawn).shape == (0,)
