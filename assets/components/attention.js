@@ -71,7 +71,7 @@ function buildOnce(view) {
   const { root } = view;
   if (root.firstChild) return;
   const left = make("div", "att-left"), right = make("div", "att-right");
-  left.append(make("div", "att-scrub"), make("div", "att-gridbox"), make("div", "att-gridtable"), make("aside", "att-card"));
+  left.append(make("div", "att-scrub"), make("p", "att-hint att-quiet"), make("div", "att-gridbox"), make("div", "att-gridtable"), make("aside", "att-card"));
   right.append(make("div", "att-controls"), make("h3", "att-title"), make("div", "att-headbox"), make("div", "att-details"),
     make("div", "att-save"), make("div", "att-headtable"));
   root.append(left, right);
@@ -90,6 +90,8 @@ function drawAll(view) {
   view.font = cssValue(root, "--st-font") || "sans-serif";
   root.classList.toggle("att-narrow", root.clientWidth < 820);
   drawScrub(view, part("att-scrub"));
+  part("att-hint").textContent = view.data.mode === "act" ?
+    "Click or drag over the squares to switch heads off; a row's number takes the whole layer." : "";
   drawGrid(view, part("att-gridbox"), paint);
   drawControls(view, part("att-controls"));
   drawCard(view, part("att-card"));

@@ -28,7 +28,7 @@ function drawRoles(component, root, data) {
       make("td", "", String(row.n)), make("td", row.holds ? "roles-yes" : "roles-no", row.holds ? "stands out" : "no better"),
       make("td", "", `${row.published.head}: ${row.published.accuracy} % (${row.published.baseline} %)`));
   }
-  root.replaceChildren(table);
+  root.replaceChildren(table, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
 }
 
 function meter(row) {

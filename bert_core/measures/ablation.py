@@ -33,14 +33,29 @@ class Moved(NamedTuple):
 
 def masked_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6) -> list[Moved]:
     """The fill-ins of every [MASK], the `top` of each run together."""
-    found = []
-    for row, position in enumerate(before.mlm_positions):
-        old, new = _softmax(before.mlm_logits[row]), _softmax(after.mlm_logits[row])
-        keep = list(dict.fromkeys((*_largest(old, top), *_largest(new, top))))
-        keep.sort(key=lambda i: -old[i])
-        names = [tokenizer.token_of(i) for i in keep]
-        found.append(_moved(f"[MASK] at position {position}", names, keep, old, new))
-    return found
+    return [_vocabulary_moves(before.mlm_logits[row], after.mlm_logits[row], tokenizer, top,
+                              f"[MASK] at position {position}") for row, position in enumerate(before.mlm_positions)]
+
+
+def next_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6) -> Moved:
+    """A causal model's word after the sentence (before it, if it reads right to left)."""
+    position = end_of_reading(before)
+    return _vocabulary_moves(before.lm_logits[position], after.lm_logits[position], tokenizer, top,
+                             f"Next after “{before.tokens[position]}”")
+
+
+def end_of_reading(trace: Trace) -> int:
+    """The content token that a causal model reads last; position 0 where there is none."""
+    content = trace.encoding.content or (0,)
+    return content[-1] if trace.config.reading_order == "left-to-right" else content[0]
+
+
+def _vocabulary_moves(before: Array, after: Array, tokenizer: Tokenizer, top: int, title: str) -> Moved:
+    """(V,) logits of both runs, the `top` of each together."""
+    old, new = _softmax(before), _softmax(after)
+    keep = list(dict.fromkeys((*_largest(old, top), *_largest(new, top))))
+    keep.sort(key=lambda i: -old[i])
+    return _moved(title, [tokenizer.token_of(i) for i in keep], keep, old, new)
 
 
 def class_moves(before: Array, after: Array, names: Sequence[str], title: str) -> Moved:

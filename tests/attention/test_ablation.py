@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from bert_core.measures.ablation import class_moves, masked_moves
-from bert_core.trace import prepare, run_batch
+from bert_core.load import load_model
+from bert_core.measures.ablation import class_moves, end_of_reading, masked_moves, next_moves
+from bert_core.trace import TraceRequest, prepare, run_batch
 
 OFF = ((0, 1), (0, 4), (2, 3))
 
@@ -88,3 +89,16 @@ def test_a_classifier_that_does_not_move_has_no_divergence():
     moved = class_moves(logits, logits + 5.0, ("a", "b", "c"), "Class")
     assert moved.before == pytest.approx(moved.after)
     assert moved.divergence == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", ["left-to-right", "right-to-left"])
+def test_a_causal_model_is_asked_where_its_reading_ends(checkpoint, order):
+    causal = load_model(checkpoint("BertLMHeadModel", is_decoder=True))
+    before, after = run_batch(causal, [TraceRequest("the dog barked ."), TraceRequest("the dog barked .", window=1)])
+    before = replace(before, config=replace(before.config, reading_order=order))
+    position = {"left-to-right": 4, "right-to-left": 1}[order]
+    assert end_of_reading(before) == position
+    moved = next_moves(before, after, causal.tokenizer, top=3)
+    chances = np.exp(before.lm_logits[position].astype(np.float64))
+    assert moved.names[0] == causal.tokenizer.token_of(int(chances.argmax()))
+    assert moved.before[0] == pytest.approx(chances.max() / chances.sum(), rel=1e-5)

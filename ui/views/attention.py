@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import streamlit as st
+
 from bert_core.figures.attention import heads_payload
 from bert_core.measures.attention import SEGMENT_FILTERS, SPECIALS, MapOptions
 from bert_core.trace import TraceRequest
@@ -51,8 +53,13 @@ def all_heads(here: Here) -> None:
     """Draw the grid and the open head."""
     layer, _ = opened(here)
     state.param("look", parse_look, "")  # the component reads it; a bad one is dropped and said here
-    header, arrays = heads_payload(state.trace(request(here)), layer)
-    components.mount("attention", "attention", components.pack(header, arrays), on_event=receive_view(here))
+    components.mount("attention", "attention", _packed(request(here), layer), on_event=receive_view(here))
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={TraceRequest: repr})
+def _packed(asked: TraceRequest, layer: int) -> bytes:
+    """The payload, kept while one walks through the heads: at 512 tokens x 144 heads it is 7 MB and a second's work."""
+    return components.pack(*heads_payload(state.trace(asked), layer))
 
 
 def parse_look(raw: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from bert_core.figures.attention import heads_payload
-from bert_core.measures.ablation import Moved, class_moves, masked_moves
+from bert_core.measures.ablation import Moved, class_moves, masked_moves, next_moves
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
@@ -60,7 +60,8 @@ def _masked(here: Here) -> dict[str, tuple[int, ...]]:
 
 def _run(here: Here, base: Mapping[str, Any], change: Mapping[str, Any]) -> tuple[Trace, Trace, list[dict[str, Any]]]:
     """The unchanged run, the changed one, and the classifier's answer to both, as one batch."""
-    requests = [here.request(parts=ANSWERS, **base), here.request(parts=ANSWERS, **base, **change)]
+    parts = (*ANSWERS, "lm_logits") if "lm" in state.loaded(here.model).model.heads else ANSWERS
+    requests = [here.request(parts=parts, **base), here.request(parts=parts, **base, **change)]
     judge = _classifier(here)
     if judge:
         asked = TraceRequest(here.text, here.pair, model=judge, parts=("logits",))
@@ -87,6 +88,8 @@ def answers(here: Here, plain: Trace, changed: Trace) -> list[dict[str, Any]]:
     loaded, found = state.loaded(here.model), []
     if plain.has("mlm_logits"):
         found += [block(moved) for moved in masked_moves(plain, changed, loaded.tokenizer)]
+    if plain.has("lm_logits"):
+        found.append(block(next_moves(plain, changed, loaded.tokenizer)))
     if plain.has("logits") and "classification" in loaded.model.heads:
         labels = loaded.config.id2label or [f"class {i}" for i in range(len(plain.logits))]
         found.append(block(class_moves(plain.logits, changed.logits, labels, "Class")))

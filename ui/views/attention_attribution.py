@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from bert_core.load import Loaded
+from bert_core.measures.ablation import end_of_reading
 from bert_core.measures.attribution import (
     Attribution,
     Target,
@@ -81,6 +82,8 @@ def _options(here: Here) -> dict[str, Callable[[Here], Question]]:
     options = {}
     if "mlm" in heads and here.encoding.content:
         options["A guessed word"] = _guess
+    if "lm" in heads and here.encoding.content:
+        options["The next word"] = _next
     if "classification" in heads or CLASSIFIER in shipped:
         options["The sentiment" if "classification" not in heads else "The class"] = _class
     if "nsp" in heads and here.pair:
@@ -99,6 +102,15 @@ def _guess(here: Here) -> Question:
     best = int(state.trace(_only(request, "mlm_positions", "mlm_logits")).mlm_logits[0].argmax())
     word = state.loaded(here.model).tokenizer.token_of(best)
     return Question(request, Target("mlm", best, place), place, _words(word, f"at position {place}", here.model))
+
+
+def _next(here: Here) -> Question:
+    """A causal model's first guess at what comes after all it has read."""
+    trace = state.trace(here.request(parts=("lm_logits",)))
+    place = end_of_reading(trace)
+    best = int(trace.lm_logits[place].argmax())
+    word = state.loaded(here.model).tokenizer.token_of(best)
+    return Question(here.request(), Target("lm", best, place), place, _words(word, "as the next word", here.model))
 
 
 def _class(here: Here) -> Question:
@@ -139,12 +151,13 @@ def _methods(question: Question) -> tuple[list[dict[str, Any]], list[np.ndarray]
     if length <= LONGEST_PATH:
         simple, path = gradient_x_input(loaded, request, target), _path(request, target, loaded)
         total, gap = path.output - path.baseline, f"{100 * path.gap:.2g} %"
-        note = f"on the way from all-[MASK]: adds up to {total:+.2f}, off by {gap}"
+        start = "empty vectors" if target.kind == "lm" else "all-[MASK]"
+        note = f"on the way from {start}: adds up to {total:+.2f}, off by {gap}"
         found += [(_method("gradient", "Gradient × input", "slope times word vector", True), simple.values),
                   (_method("path", "Integrated gradients", note, True), path.values)]
     if length <= LONGEST_LEFT_OUT:
-        left = _left_out(request, target, loaded)
-        found.append((_method("left_out", "Leave one out", "what is lost when the token is [MASK]", True), left.values))
+        left, gone = _left_out(request, target, loaded), "hidden" if target.kind == "lm" else "[MASK]"
+        found.append((_method("left_out", "Leave one out", f"what is lost with the token {gone}", True), left.values))
     return [method for method, _ in found], [values for _, values in found]
 
 

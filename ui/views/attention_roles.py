@@ -47,7 +47,8 @@ def table(roles: HeadRoles, model: str) -> dict[str, Any]:
         "accuracy": t.accuracy, "baseline": t.baseline, "offset": t.offset, "holds": t.accuracy >= t.baseline + MARGIN,
         "published": {k: published[t.name][k] for k in ("head", "accuracy", "baseline")},
     } for t in roles.tests]
-    return {"rows": rows, "model": model, "sentences": roles.sentences} | {k: facts[k] for k in ("source", "note")}
+    return {"rows": rows, "model": model, "sentences": roles.sentences} | {
+        k: facts[k] for k in ("source", "note", "exemplars", "coreference")}
 
 
 def lines(roles: HeadRoles, trace: Trace) -> list[str]:
