@@ -44,6 +44,7 @@ class Recipe:
             changed from one sitting to the next until the fall has begun.
         warmup, decay: shares of the steps with a rising and a falling
             learning rate.
+        nsp_weight: factor on the next-sentence loss; 1 is the paper's.
         clip: largest gradient norm.
         precision: 'fp32' or 'bf16' (autocast, float32 weights).
         save_seconds: time between two checkpoints.
@@ -57,6 +58,7 @@ class Recipe:
     warmup: float = 0.03
     decay: float = 0.4
     weight_decay: float = 0.01
+    nsp_weight: float = 1.0
     clip: float = 1.0
     precision: str = "fp32"
     save_seconds: float = 300.0
@@ -151,7 +153,7 @@ class Trainer:
         totals = [0.0] * 6
         for micro in micro_batches(samples[self.rank :: self.processes], self.recipe.micro_tokens):
             done = self._forward(micro)
-            (done.token / chosen + done.nsp / pairs).backward()
+            (done.token / chosen + self.recipe.nsp_weight * done.nsp / pairs).backward()
             totals = [a + (b.item() if isinstance(b, Tensor) else b) for a, b in zip(totals, done, strict=True)]
         if self.processes > 1:
             totals = self._share(totals)

@@ -1,0 +1,59 @@
+"""Cards say what the run recorded and what evaluate printed, and every shipped model has one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bert_core.load import SHIPPED, shipped_names
+from bert_core.training.cards import METRICS, card, command, read_card, to_markdown, write_card
+
+PRETRAINED = {"objective": "mlm", "corpus": "data/pretrain", "init": "start", "out": "runs/a", "tokens": 5000,
+              "seed": 1, "mix": "enwiki2015=0.9,captions=0.1", "steps": 7, "seconds": 120, "lr": 4e-4}
+FINETUNED = {"task": "ner", "model": "twin-bert", "data": "data", "rows": 9, "steps": 3, "seconds": 60, "seed": 0}
+SCORE = {"task": "mlm", "model": "twin-bert", "n": 3, "accuracy": 0.25, "accuracy_std": 0.01, "top5": 0.5,
+         "top5_std": 0.0, "perplexity": 99.5, "perplexity_std": 1.0,
+         "command": "python -m bert_core evaluate --task mlm"}
+
+
+def test_a_card_holds_the_runs_own_numbers(tmp_path):
+    found = card("twin-bert", PRETRAINED, [SCORE], "two cores")
+    assert found["tokens"] == 5000
+    assert [d["share"] for d in found["data"]] == [0.9, 0.1]
+    assert {s["metric"]: s["value"] for s in found["scores"]} == {"accuracy": 0.25, "top5": 0.5, "perplexity": 99.5}
+    write_card(tmp_path, found)
+    assert read_card(tmp_path) == found
+    text = (tmp_path / "CARD.md").read_text()
+    assert text == to_markdown(found)
+    for part in ("CC BY-SA 3.0", "5,000 word pieces", "two cores; 2 minutes", "0.25", SCORE["command"], "shared start"):
+        assert part in text
+
+
+def test_the_command_is_the_one_to_type():
+    assert command(PRETRAINED).startswith(
+        "python -m bert_core pretrain --corpus data/pretrain --objective mlm --init start --tokens 5000 --mix enwiki2015")
+    assert command(FINETUNED) == "python -m bert_core finetune --task ner --data data --model twin-bert --seed 0"
+
+
+def test_a_fine_tuned_card_names_its_base():
+    found = card("twin-bert-ner", FINETUNED, [], "two cores")
+    assert found["start"] == "twin-bert"
+    assert found["shared_start"] is None
+    assert "9 rows" in to_markdown(found)
+
+
+def test_no_card_is_none(tmp_path):
+    assert read_card(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_shipped_model_has_a_complete_card(name):
+    found = read_card(SHIPPED / name)
+    assert found["name"] == name
+    assert found["scores"], "a shipped model says how good it is"
+    assert found["data"]
+    assert found["bad_at"]
+    assert all(s["metric"] in METRICS[s["task"]] and s["command"].startswith("python -m bert_core evaluate")
+               for s in found["scores"])
+    assert not re.search(r"/(work|tmp|home|root)/", (SHIPPED / name / "CARD.md").read_text())
