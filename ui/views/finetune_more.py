@@ -110,7 +110,7 @@ def keep(run: RunView, epoch: int) -> None:
         archive = classifier.to_zip(runs.model_of(run, epoch, name))
         second.download_button("Download the folder (.zip)", archive, f"{name.split(':')[1]}.zip", "application/zip",
                                key="download", on_click="ignore")
-    if name in st.session_state.get("_kept_models", []):
+    if name in st.session_state.get("_own_models", []):
         notices.note(f"Kept as {name}: choose it as the model on the other pages, [CLS] for one.")
     notices.note("The folder opens with transformers: AutoModelForSequenceClassification.from_pretrained(FOLDER).")
 
@@ -118,5 +118,5 @@ def keep(run: RunView, epoch: int) -> None:
 def keep_model(run: RunView, epoch: int, name: str) -> None:
     """Give the engine this classifier under a name that only this visit is told."""
     state.engine().register(runs.model_of(run, epoch, name))
-    kept = st.session_state.get("_kept_models", [])
-    st.session_state["_kept_models"] = [*dict.fromkeys([*kept, name])][-5:]
+    kept = st.session_state.get("_own_models", [])
+    st.session_state["_own_models"] = [*dict.fromkeys([*kept, name])][-state.MOST_OWN_MODELS:]

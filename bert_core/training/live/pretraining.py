@@ -23,6 +23,7 @@ from bert_core.training.start import random_weights, shapes
 START_SPREAD = 0.06
 HELD_OUT_PAIRS, CLIP, FRAMES = 300, 1.0, 24
 HEADS = frozenset({"pooler", "mlm", "nsp"})
+POSITIONS = "bert.embeddings.position_embeddings.weight"
 
 #: Curves with a value for each step, and for each look at the held-out pairs.
 STEP_CURVES = ("loss", "accuracy", "nsp_loss", "lr", "gradient")
@@ -50,7 +51,20 @@ def config_of(spec: PretrainSpec, vocabulary: int) -> BertConfig:
 
 def start_of(spec: PretrainSpec, vocabulary: int) -> dict[str, Tensor]:
     """The random weights that a run begins with: frame 0."""
-    return random_weights(shapes(config_of(spec, vocabulary), "mlm"), START_SPREAD, spec.seed)
+    weights = random_weights(shapes(config_of(spec, vocabulary), "mlm"), START_SPREAD, spec.seed)
+    weights[POSITIONS] = waves(MAX_TOKENS, spec.width) * START_SPREAD * 2**0.5
+    return weights
+
+
+def waves(length: int, width: int) -> Tensor:
+    """(length, width) sines and cosines (Vaswani et al. 2017, section 3.5), where the learned positions start.
+
+    Near positions start alike, so that heads find neighbours sooner; from then
+    on the table is learned as in BERT.
+    """
+    rates = 10_000.0 ** (-torch.arange(0, width, 2) / width)  # (width / 2,)
+    angles = torch.arange(length)[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
 def as_seen(inputs: Inputs, spec: PretrainSpec) -> Inputs:

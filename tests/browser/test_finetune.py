@@ -1,0 +1,64 @@
+"""Fine-tune in the browser: train, read, try a sentence, keep the model, upload a table."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+#: Milliseconds for the trainer, which has the lowest priority, on a busy machine.
+TRAINER = 240_000
+TABLE = "text;kind\n" + "".join(f"the sun number {n};day\nthe moon number {n};night\n" for n in range(12)) + "bad row\n"
+
+
+def wait_state(page: Page, *states: str) -> None:
+    page.wait_for_selector(", ".join(f"[data-state={state}]" for state in states), timeout=TRAINER)
+
+
+def train(page: Page) -> None:
+    page.get_by_role("button", name="Train", exact=True).click()
+    wait_state(page, "done")
+
+
+def test_train_the_head_try_a_sentence_read_errors_and_keep_it(visitor):
+    page = visitor.open("finetune", task="Topic", way="Head only")
+    train(page)
+    expect(page.get_by_text("bag of words").first).to_be_visible()
+    page.get_by_label("Try a sentence").fill("The soup needs more salt and pepper.")
+    page.get_by_label("Try a sentence").press("Enter")
+    best = page.locator(".bw-classes [role=listitem]").filter(has_text="food")
+    expect(best).to_have_attribute("style", re.compile("font-weight: ?600"))
+    for look in ("Calibration", "[CLS] space", "Attention", "Errors"):
+        page.get_by_text(look, exact=True).first.click()
+        expect(page.locator(".js-plotly-plot").nth(1)).to_be_visible()
+    page.get_by_text("Keep it", exact=True).click()
+    page.get_by_role("button", name="Keep it for this visit").click()
+    expect(page.get_by_text("Kept as mine:topic-frozen-")).to_be_visible()
+    visitor.no_traceback()
+
+
+def test_cancel_at_once_and_again_later(visitor):
+    page = visitor.open("finetune", task="Sentiment")
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    wait_state(page, "stopped")
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
+    visitor.no_traceback()
+
+
+def test_a_table_of_ones_own_with_a_bad_row(visitor):
+    page = visitor.open("finetune", task="Your own table", way="Head only")
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_disabled()
+    upload = page.locator("input[type=file]")
+    upload.set_input_files({"name": "bad.csv", "mimeType": "text/csv", "buffer": b"\xff\xfe\x00"})
+    expect(page.get_by_text("This table can't be used")).to_be_visible()
+    upload.set_input_files({"name": "own.csv", "mimeType": "text/csv", "buffer": TABLE.encode()})
+    expect(page.get_by_text("1 left out")).to_be_visible()
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
+    visitor.no_traceback()
+
+
+def test_it_fits_a_telephone(new_visitor):
+    page = new_visitor(width=390, height=844).open("finetune")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -1,0 +1,102 @@
+"""Pre-train in the browser: steps, reload, a killed browser, two visitors, and a sentence under every checkpoint."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+SMALL = {"size": "2 layers × 64", "length": "300 steps"}
+#: Milliseconds for the trainer, which has the lowest priority, to start and to train on a busy machine.
+TRAINER = 240_000
+
+
+def button(page: Page, name: str):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def wait_state(page: Page, *states: str) -> None:
+    page.wait_for_selector(", ".join(f"[data-state={state}]" for state in states), timeout=TRAINER)
+
+
+def run_id(page: Page) -> str:
+    page.wait_for_url(re.compile(r"[?&]run=[0-9a-f]{32}"))
+    return re.search(r"run=([0-9a-f]{32})", page.url)[1]
+
+
+def test_the_random_start_is_on_screen_before_anything_is_pressed(visitor):
+    page = visitor.open("pretrain", film="Anna the [MASK] bakes the bread.")
+    expect(page.locator(".film[data-frames='1']")).to_be_visible()
+    expect(page.locator(".film-step")).to_have_text("random start")
+    expect(page.locator(".film-line")).to_have_count(5)
+    expect(page.locator("[data-state=none]")).to_be_visible()
+    page.get_by_text("The numbers as a table").first.click()
+    expect(page.locator(".film-says table tbody tr")).to_have_count(1)
+    visitor.no_traceback()
+
+
+def test_a_step_a_reload_another_page_and_back(visitor):
+    page = visitor.open("pretrain", **SMALL)
+    button(page, "One step").click()
+    wait_state(page, "paused")
+    expect(page.get_by_text("Step 1 of 300")).to_be_visible()
+    first = run_id(page)
+    page.reload()
+    visitor.wait_ready()
+    wait_state(page, "paused")
+    assert run_id(page) == first
+    page.get_by_role("link", name="Fine-tune").click()
+    page.wait_for_url(re.compile("/finetune"))
+    visitor.wait_ready()
+    page.get_by_role("link", name="Pre-train").click()
+    wait_state(page, "paused")
+    assert run_id(page) == first
+    button(page, "Reset").click()
+    wait_state(page, "none")
+    visitor.no_traceback()
+
+
+def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visitor):
+    first = new_visitor()
+    page = first.open("pretrain", size="4 layers × 128", length="3,600 steps")
+    button(page, "Play").click()
+    wait_state(page, "running", "waiting")
+    run = run_id(page)
+    watching = new_visitor()
+    other = watching.open("pretrain", run=run)
+    wait_state(other, "running", "waiting")
+    expect(button(other, "Pause")).to_be_disabled()
+    page.context.close()
+    expect(button(other, "Pause")).to_be_enabled(timeout=60_000)
+    button(other, "Pause").click()
+    wait_state(other, "paused")
+    watching.no_traceback()
+
+
+def test_what_a_step_sees_and_an_experiment_asked_first(visitor):
+    page = visitor.open("pretrain", experiment="One way")
+    expect(page.get_by_text("A token may look only to its left")).to_be_visible()
+    page.get_by_text("The same", exact=True).click()
+    expect(page.get_by_text("Not what is expected.")).to_be_visible()
+    page.get_by_text("What a step sees", exact=True).click()
+    expect(page.locator(".lb-pair")).to_have_count(5, timeout=60_000)
+    chosen = page.locator(".lb-token:not(.lb-untouched)").count()
+    assert chosen == page.locator(".lb-label").count() > 5
+    visitor.no_traceback()
+
+
+@pytest.mark.parametrize("parameters", [
+    {"run": "../../etc"}, {"run": "f" * 32}, {"layer": "99", "head": "x", "frame": "-1"},
+    {"film": "<script>alert(1)</script> [MASK] 😀 漢字"}, {"film": "[MASK] " * 22, "experiment": "none such"},
+])
+def test_links_and_sentences_of_any_kind_get_an_answer(visitor, parameters):
+    page = visitor.open("pretrain", **parameters)
+    expect(page.locator(".film")).to_be_visible()
+    visitor.no_traceback()
+
+
+def test_it_fits_a_telephone_in_the_dark(new_visitor):
+    page = new_visitor(width=390, height=844, scheme="dark").open("pretrain")
+    expect(page.locator(".film-map")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

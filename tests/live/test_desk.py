@@ -1,0 +1,251 @@
+"""The trainer process and its queue: steered, bounded, left behind, killed; nothing leaks."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bert_core.training.live import desk as desks
+from bert_core.training.live import worker
+from bert_core.training.live.desk import TrainingDesk
+from bert_core.training.live.folder import RunFolder, Status
+from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, from_json, to_json
+
+TINY = PretrainSpec(layers=1, width=64, heads=2, steps=40, batch=4, text="own")
+TEXT = "\n\n".join(f"The {a} sees the {b}.\nThe {b} likes the {a}.\nThey sleep in the {c}."
+                   for a in ("dog", "cat", "cow") for b in ("man", "girl", "king", "queen") for c in ("barn", "house"))
+PATIENCE = 120.0
+
+
+@pytest.fixture
+def connected() -> set[str]:
+    """Visitors whose browser is there."""
+    return {"ann", "ben"}
+
+
+@pytest.fixture
+def desk(tmp_path, connected):
+    made = TrainingDesk(connected.__contains__, tmp_path / "runs")
+    (tmp_path / "runs").mkdir()
+    yield made
+    made.close()
+
+
+def start(desk: TrainingDesk, owner: str, play: bool = True, **changes) -> str:
+    spec = PretrainSpec(**{**TINY.__dict__, **changes})
+    return desk.start(owner, spec, {"text.txt": TEXT}, play)
+
+
+def wait_for(desk: TrainingDesk, run_id: str, visitor: str, condition) -> Status:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        status = desk.watch(visitor, run_id).status()
+        if condition(status):
+            return status
+        time.sleep(0.05)
+    raise AssertionError(f"still {status}")
+
+
+def test_a_run_is_trained_to_the_end_by_one_modest_process(desk):
+    run_id = start(desk, "ann")
+    status = wait_for(desk, run_id, "ann", lambda s: s.ended)
+    assert (status.state, status.step, status.steps) == ("done", 40, 40)
+    assert os.getpriority(os.PRIO_PROCESS, desk.pid) == 19
+    folder = desk.watch("ann", run_id)
+    assert folder.frames()[0] == 0
+    assert folder.frames()[-1] == 40
+    assert len(folder.arrays("curves")["loss"]) == 40
+    assert set(folder.values("levels")) == {"commonest", "lookup", "unigram_loss"}
+
+
+def test_one_step_pause_and_play(desk):
+    run_id = start(desk, "ann", play=False, steps=3000)
+    assert wait_for(desk, run_id, "ann", lambda s: s.state == "paused").step == 1
+    desk.command("ann", run_id, "step")
+    wait_for(desk, run_id, "ann", lambda s: s.state == "paused" and s.step == 2)
+    desk.command("ann", run_id, "play")
+    wait_for(desk, run_id, "ann", lambda s: s.state == "running" and s.step > 2)
+    desk.command("ann", run_id, "pause")
+    at = wait_for(desk, run_id, "ann", lambda s: s.state == "paused").step
+    time.sleep(0.5)
+    assert desk.watch("ann", run_id).status().step == at
+    desk.command("ann", run_id, "stop")
+    assert wait_for(desk, run_id, "ann", lambda s: s.ended).state == "stopped"
+
+
+def test_two_visitors_queue_and_one_has_one_run(desk):
+    first, second = start(desk, "ann", steps=3000), start(desk, "ben", steps=30)
+    assert wait_for(desk, second, "ben", lambda s: s.state == "waiting").place == 1
+    third = start(desk, "ann", steps=30)
+    assert wait_for(desk, first, "ann", lambda s: s.ended).state == "stopped"
+    for run_id, visitor in ((second, "ben"), (third, "ann")):
+        assert wait_for(desk, run_id, visitor, lambda s: s.ended).state == "done"
+
+
+def test_others_may_watch_but_not_steer_until_the_owner_is_gone(desk, connected):
+    run_id = start(desk, "ann", steps=3000)
+    assert desk.watch("ben", run_id) is not None
+    assert not desk.command("ben", run_id, "stop")
+    connected.remove("ann")  # a reload: the old session is gone, a new one comes with the address
+    desk.watch("ben", run_id)
+    assert desk.owns("ben", run_id)
+    assert desk.command("ben", run_id, "stop")
+
+
+def test_a_run_that_nobody_watches_ends_and_its_files_go(desk, connected, monkeypatch):
+    run_id = start(desk, "ann", steps=3000)
+    folder = desk.watch("ann", run_id).path
+    wait_for(desk, run_id, "ann", lambda s: s.state == "running")
+    connected.clear()
+    monkeypatch.setattr(desks, "KEEP", 0.0)
+    deadline = time.monotonic() + PATIENCE
+    while len(desk) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(desk) == 0
+    time.sleep(1.0)
+    assert not folder.exists()
+    connected.add("ben")
+    later = start(desk, "ben", steps=20)
+    assert wait_for(desk, later, "ben", lambda s: s.ended).state == "done"
+
+
+def test_a_killed_trainer_is_said_and_replaced(desk):
+    run_id = start(desk, "ann", steps=3000)
+    wait_for(desk, run_id, "ann", lambda s: s.state == "running" and s.step)
+    first = desk.pid
+    os.kill(first, signal.SIGKILL)
+    status = wait_for(desk, run_id, "ann", lambda s: s.ended)
+    assert status.state == "failed"
+    assert "begin again" in status.message
+    again = start(desk, "ann", steps=20)
+    assert wait_for(desk, again, "ann", lambda s: s.ended).state == "done"
+    assert desk.pid != first
+
+
+def test_closing_leaves_no_process_and_no_file(tmp_path):
+    root = tmp_path / "runs"
+    root.mkdir()
+    desk = TrainingDesk(lambda visitor: True, root)
+    start(desk, "ann", steps=3000)
+    pid = desk.pid
+    desk.close()
+    assert not root.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_the_trainer_ends_with_its_server():
+    process = subprocess.Popen([sys.executable, "-m", "bert_core.training.live.worker"], stdin=subprocess.PIPE)
+    process.stdin.write(b'nonsense\n{"do": "stop", "run": "x"}\n[]\n{"do": "start", "run": "../x", "folder": "/"}\n')
+    process.stdin.close()
+    assert process.wait(PATIENCE) == 0
+
+
+# --- the queue in this process ----------------------------------------------------
+
+
+class Counting:
+    """A run that only counts."""
+
+    def __init__(self, steps: int, fails: bool = False) -> None:
+        self.step, self.steps, self.fails = 0, steps, fails
+
+    def advance(self) -> None:
+        if self.fails:
+            raise ValueError("the text is no good\nsecond line")
+        self.step += 1
+
+    def report(self) -> None:
+        """Nothing to write."""
+
+
+@pytest.fixture
+def trainer(monkeypatch, tmp_path):
+    """A trainer whose runs count, and a way to start one."""
+    made = worker.Trainer()
+    monkeypatch.setattr(worker, "begin", lambda spec, folder: Counting(spec.steps, spec.seed == 13))
+
+    def begin(number: int, **changes) -> RunFolder:
+        folder = RunFolder(tmp_path / str(number))
+        folder.path.mkdir()
+        folder.write("spec.json", to_json(PretrainSpec(**changes)).encode())
+        run_id = f"{number:032x}"
+        made.obey(f'{{"do": "start", "run": "{run_id}", "folder": "{folder.path}"}}')
+        return folder
+
+    return made, begin
+
+
+def test_places_count_down_as_runs_finish(trainer):
+    made, begin = trainer
+    folders = [begin(n, steps=2) for n in range(4)]
+    assert [f.status().place for f in folders[1:]] == [1, 2, 3]
+    while not folders[0].status().ended:
+        made.work()
+    assert [f.status().place for f in folders[2:]] == [1, 2]
+
+
+def test_a_failing_run_says_why_and_the_next_one_trains(trainer):
+    made, begin = trainer
+    bad, good = begin(1, steps=3, seed=13), begin(2, steps=3)
+    while not good.status().ended:
+        made.work()
+    assert (bad.status().state, bad.status().message) == ("failed", "the text is no good")
+    assert good.status().state == "done"
+
+
+def test_a_run_ends_at_the_limit_of_its_time(trainer, monkeypatch):
+    made, begin = trainer
+    monkeypatch.setattr(worker, "MAX_SECONDS", -1.0)
+    folder = begin(1, steps=50)
+    made.work()
+    assert folder.status().state == "stopped"
+    assert "limit" in folder.status().message
+
+
+def test_a_lease_that_ran_out_ends_running_waiting_and_paused_runs(trainer):
+    made, begin = trainer
+    folders = [begin(n, steps=50) for n in range(3)]
+    made.work()
+    made.obey(f'{{"do": "pause", "run": "{2:032x}"}}')
+    for job in (*made.queue, *made.paused.values()):
+        job.lease = time.monotonic() - 1
+    made.work()
+    assert {f.status().state for f in folders} == {"stopped"}
+    assert not made.queue
+    assert not made.paused
+
+
+def test_more_runs_than_fit_are_turned_away(trainer, monkeypatch):
+    made, begin = trainer
+    monkeypatch.setattr(worker, "MAX_RUNS", 2)
+    folders = [begin(n, steps=5) for n in range(3)]
+    assert folders[2].status().state == "failed"
+    assert "try again" in folders[2].status().message
+    assert len(made.queue) == 2
+
+
+# --- specs ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spec", [PretrainSpec(), PretrainSpec(causal=True, rate=0.5), FinetuneSpec(way="last")])
+def test_specs_survive_the_trip(spec):
+    assert from_json(to_json(spec)) == spec
+
+
+@pytest.mark.parametrize("changes", [
+    {"steps": 0}, {"steps": 10**9}, {"steps": True}, {"width": 100}, {"layers": 5}, {"lr": float("nan")}, {"lr": 5.0},
+    {"rate": 1.0}, {"split": "50/50"}, {"nsp": 1}, {"seed": -1}, {"text": "/etc/passwd"}, {"batch": 1000},
+])
+def test_a_spec_out_of_bounds_is_refused_with_its_value(changes):
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        PretrainSpec(**changes)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"kind": "sing"}', '{"kind": "pretrain", "shell": "x"}'])
+def test_what_is_no_spec_is_refused(text):
+    with pytest.raises(ValueError, match="spec|kind|knows no"):
+        from_json(text)

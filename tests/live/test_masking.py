@@ -1,0 +1,95 @@
+"""What a live training step sees: 15 %, 80/10/10, and never a special token."""
+
+import numpy as np
+import pytest
+
+from bert_core.training.corruption import KEPT, MASKED, RANDOM
+from bert_core.training.live import pairs
+from bert_core.training.live.specs import PretrainSpec
+from bert_core.training.live.text import learn_vocabulary, shipped_text, split_text
+from bert_core.training.packing import IS_NEXT, NOT_NEXT
+
+TOKENS = 100_000
+
+
+@pytest.fixture(scope="module")
+def lesson() -> pairs.Lesson:
+    text = split_text(shipped_text())
+    return pairs.make_lesson(text, learn_vocabulary(text.train))
+
+
+@pytest.fixture(scope="module")
+def seen(lesson) -> list[pairs.Seen]:
+    """Pairs of as many steps as 100,000 pieces take."""
+    spec, found, total, step = PretrainSpec(batch=32), [], 0, 0
+    while total < TOKENS:
+        batch = pairs.seen_at(lesson, spec, step)
+        total += sum(len(pair.example.ids) for pair in batch)
+        found += batch
+        step += 1
+    return found
+
+
+def within(count: int, n: int, share: float) -> bool:
+    """Whether a count is within four standard deviations of a binomial."""
+    return abs(count - n * share) < 4 * np.sqrt(n * share * (1 - share))
+
+
+def test_shares_over_100_000_pieces_are_binomial(lesson, seen):
+    special = (lesson.special.cls, lesson.special.sep, lesson.special.unk)
+    candidates = sum(int((~np.isin(p.example.ids, special)).sum()) for p in seen)
+    outcomes = np.concatenate([p.corrupted.outcome for p in seen])
+    chosen = int((outcomes > 0).sum())
+    assert within(chosen, candidates, 0.15)
+    for outcome, share in ((MASKED, 0.8), (RANDOM, 0.1), (KEPT, 0.1)):
+        assert within(int((outcomes == outcome).sum()), chosen, share)
+
+
+def test_special_tokens_are_never_chosen_and_never_put_in(lesson, seen):
+    special = [lesson.special.cls, lesson.special.sep, lesson.special.pad, lesson.special.unk]
+    for pair in seen:
+        assert not np.isin(pair.corrupted.labels, special).any()
+        at = pair.corrupted.outcome == RANDOM
+        assert not np.isin(pair.corrupted.input_ids[at], [*special, lesson.special.mask]).any()
+
+
+def test_loss_counts_at_the_chosen_pieces_and_what_is_not_chosen_stays(lesson, seen):
+    for pair in seen[:200]:
+        outside = np.setdiff1d(np.arange(len(pair.example.ids)), pair.corrupted.positions)
+        np.testing.assert_array_equal(pair.corrupted.input_ids[outside], pair.example.ids[outside])
+        np.testing.assert_array_equal(pair.corrupted.labels, pair.example.ids[pair.corrupted.positions])
+
+
+def test_half_of_the_pairs_follow_each_other(lesson, seen):
+    labels = np.array([p.example.label for p in seen])
+    assert set(labels) == {IS_NEXT, NOT_NEXT}
+    assert within(int((labels == IS_NEXT).sum()), len(labels), 0.5)
+    follows = {(tuple(a), tuple(b)) for doc in lesson.train for a, b in zip(doc, doc[1:])}
+    for pair in seen[:300]:
+        first, second = pair.example.ids[1 : pair.example.first - 1], pair.example.ids[pair.example.first : -1]
+        if pair.example.label == IS_NEXT:
+            assert (tuple(first), tuple(second)) in follows
+
+
+def test_a_step_sees_the_same_whenever_one_looks(lesson):
+    spec = PretrainSpec(seed=4)
+    first, again = pairs.seen_at(lesson, spec, 7), pairs.seen_at(lesson, spec, 7)
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one.corrupted.input_ids, other.corrupted.input_ids)
+    assert any(len(a.example.ids) != len(b.example.ids) or (a.example.ids != b.example.ids).any()
+               for a, b in zip(first, pairs.seen_at(lesson, spec, 8), strict=True))
+
+
+def test_held_out_lines_never_occur_in_training(lesson):
+    known = {tuple(sentence) for doc in lesson.train for sentence in doc}
+    held = pairs.held_out_pairs(lesson, 100)
+    assert len(held) == 100
+    for pair in held:
+        first, second = pair.example.ids[1 : pair.example.first - 1], pair.example.ids[pair.example.first : -1]
+        assert not {tuple(first.tolist()), tuple(second.tolist())} & known
+        assert (pair.corrupted.input_ids[pair.corrupted.positions] == lesson.special.mask).all()
+
+
+def test_every_word_of_the_shipped_text_is_one_piece(lesson):
+    pieces = lesson.tokenizer.encode(shipped_text()[:20_000], add_special_tokens=False).tokens
+    assert not any(piece.startswith("##") or piece == "[UNK]" for piece in pieces)

@@ -1,0 +1,90 @@
+"""Labelled tables: shipped ones are what they say, uploaded ones are bounded and checked."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bert_core.training.live import tables
+from bert_core.training.live.baselines import bag_of_words
+from bert_core.training.live.specs import TASKS
+
+GOOD = "text,label\n" + "".join(f"a good thing {n},yes\na bad thing {n},no\n" for n in range(10))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_shipped_tasks_are_large_enough_balanced_and_apart(name):
+    data = tables.shipped_task(name)
+    assert len(data.test) >= 200
+    assert len(data.train) >= 250
+    assert not set(data.texts("train")) & set(data.texts("test"))
+    for part in ("train", "test"):
+        counts = np.bincount(data.indices(part), minlength=len(data.labels))
+        assert counts.max() - counts.min() <= 1
+    assert set(tables.task_words()[name]) == {"title", "question", "example", "note"}
+
+
+def test_words_without_order_are_right_exactly_half_of_the_time_on_the_order_task():
+    data = tables.shipped_task("order")
+    found = bag_of_words(data, seed=0).argmax(-1)
+    assert (found == data.indices("test")).mean() == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_table_is_read_with_any_of_three_delimiters(delimiter):
+    table = tables.read_table(GOOD.replace(",", delimiter).encode())
+    assert table.columns == ("text", "label")
+    data = tables.split_chosen(tables.choose_columns(table, "text", "label"))
+    assert data.labels == ("no", "yes")
+    assert (len(data.train), len(data.test)) == (14, 6)
+
+
+def test_bad_rows_are_listed_with_their_line_and_reason():
+    text = GOOD + "only one cell\n,yes\nno label,\na good thing 1,yes\n" + "x" * 500 + ",yes\n"
+    chosen = tables.choose_columns(tables.read_table(text.encode()), "text", "label")
+    assert [row.line for row in chosen.bad] == [22, 23, 24, 25, 26]
+    reasons = " | ".join(row.why for row in chosen.bad)
+    for word in ("1 cells", "no text", "no label", "the same text again", "500 characters"):
+        assert word in reasons
+
+
+@pytest.mark.parametrize(("data", "says"), [
+    (b"", "header"), (b"text,label\n", "header"), (b"\xff\xfe\x00a", "UTF-8"), (b"a\0b", "no text"),
+    (b"one column\nx\n", "columns"), (b"x" * 1_000_001, "at most"),
+    ((",".join("abc" * 20) + "\n" + "," * 59 + "a\n").encode(), "columns"),
+])
+def test_a_table_that_is_none_is_refused_in_one_line(data, says):
+    with pytest.raises(ValueError, match=says) as problem:
+        tables.read_table(data)
+    assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("t,l\n" + "a,yes\nb,yes\nc,yes\nd,yes\n", "classes"),
+    ("t,l\n" + "".join(f"a{n},yes\n" for n in range(9)) + "b,no\n", "at least"),
+    ("t,l\n" + "".join(f"a{n},class {n}\n" for n in range(30)), "classes"),
+])
+def test_a_label_column_must_be_one(text, says):
+    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l")
+    with pytest.raises(ValueError, match=says):
+        tables.split_chosen(chosen)
+
+
+def test_rows_survive_the_trip_to_the_trainer():
+    table = tables.read_table(f't,l\n"tab\there, and <b>",x\n{GOOD[11:]}'.encode())
+    chosen = tables.choose_columns(table, "t", "l")
+    assert "tab here, and <b>" in [row.text for row in chosen.rows]
+    assert tables.read_rows(tables.write_rows(chosen.rows)) == chosen.rows
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(st.binary(max_size=400), st.text(max_size=400).map(lambda text: text.encode("utf-8", "replace"))))
+def test_any_bytes_are_a_table_or_a_value_error(data):
+    with contextlib.suppress(ValueError):
+        table = tables.read_table(data)
+        assert len(table.columns) >= 2
+        chosen = tables.choose_columns(table, table.columns[0], table.columns[1])
+        assert sum(chosen.counts.values()) == len(chosen.rows)
+        assert len(tables.split_chosen(chosen).labels) >= 2
