@@ -1,0 +1,74 @@
+"""Models that stand on another: shared tensors and low-rank updates give the model that they stand for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from bert_core import load
+from bert_core.load import LoadError, load_model
+from bert_core.trace import TraceRequest, run_batch
+
+UPDATED = "bert.encoder.layer.1.attention.self.value.weight"
+
+
+@pytest.fixture
+def shelf(tiny_bert, tiny_classifier, tmp_path, monkeypatch):
+    """A shelf of shipped models: a base, and a classifier of two low-rank factors and a head."""
+    shutil.copytree(tiny_bert, tmp_path / "base")
+    shutil.move(tmp_path / "base" / "tokenizer.json", tmp_path / "tokenizer.json")
+    task = tmp_path / "task"
+    task.mkdir()
+    generator = torch.Generator().manual_seed(1)
+    own = {f"{UPDATED}.low_rank_in": torch.randn(2, 15, generator=generator),
+           f"{UPDATED}.low_rank_out": torch.randn(15, 2, generator=generator)}
+    whole = load_file(f"{tiny_classifier}/model.safetensors")
+    head = {name: whole[name] for name in ("classifier.weight", "classifier.bias")}
+    save_file(own | head, task / "model.safetensors")
+    config = json.loads(Path(tiny_classifier, "config.json").read_text())
+    config |= {"shared_from": "base", "shared_tensors": ["bert."], "low_rank_scale": 0.5}
+    (task / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(load, "SHIPPED", tmp_path)
+    return tmp_path, own
+
+
+def test_a_low_rank_update_is_the_sum_that_it_stands_for(shelf, tmp_path):
+    folder, own = shelf
+    task = load_model("task", torch.float32)
+    base = load_file(folder / "base" / "model.safetensors")
+    change = own[f"{UPDATED}.low_rank_out"] @ own[f"{UPDATED}.low_rank_in"]
+    torch.testing.assert_close(task.model.weights[UPDATED], base[UPDATED] + 0.5 * change)
+    untouched = UPDATED.replace("value", "key")
+    assert torch.equal(task.model.weights[untouched], base[untouched])
+    assert task.model.heads == {"classification", "pooler"}
+    assert run_batch(task, [TraceRequest("a good film")])[0].logits.shape == (2,)
+
+
+def test_heads_of_the_base_are_not_the_tasks(shelf):
+    assert load_model("base").info.tasks == ("fill-mask", "nsp")
+    assert load_model("task").info.tasks == ("classify",)
+
+
+def test_the_list_of_models_reads_headers_alone(shelf):
+    folder, _ = shelf
+    listed = {model["name"]: model for model in load.models()}
+    assert set(listed) == {"base", "task"}
+    for name in listed:
+        assert listed[name]["parameters"] == load_model(name).info.parameters
+        assert listed[name]["shipped"]
+
+
+def test_a_base_that_is_not_there_and_an_update_of_nothing_are_said(shelf):
+    folder, own = shelf
+    config = json.loads((folder / "task" / "config.json").read_text())
+    (folder / "task" / "config.json").write_text(json.dumps(config | {"shared_from": "elsewhere"}))
+    with pytest.raises(LoadError, match="its base model 'elsewhere' is not shipped"):
+        load_model("task")
+    (folder / "task" / "config.json").write_text(json.dumps(config | {"shared_tensors": ["bert.embeddings."]}))
+    with pytest.raises(LoadError, match="updates a tensor that its base model does not share"):
+        load_model("task")
