@@ -1,7 +1,7 @@
 // One head of every reader side by side, and how much of each head looks right
 // (ui/views/compare_masks.py). What a mask forbids is left empty. One row is
 // looked along in all maps at once; a click on the small grid opens that head.
-const SIZE = 300, GUTTER = 64, TOP = 58;
+const SIZE = 320, GUTTER = 64, RIGHT = 20, TOP = 58;
 
 export default function (component) {
   const { parentElement, data } = component;
@@ -9,7 +9,8 @@ export default function (component) {
   const panels = child(parentElement, "div", "cmp-panels");
   const hint = child(parentElement, "p", "cmp-hint");
   hint.textContent = state.hint;
-  const view = { row: state.readers[0].place };
+  const view = { row: null }; // null: each reader's own guessing row
+  panels.style.setProperty("--cmp-least", state.readers[0].tokens.length > 16 ? "21rem" : "13rem");
   const draw = () => {
     const look = theme(parentElement);
     panels.replaceChildren(...state.readers.map((reader, n) => panel(reader, n, state, look, view, move, open)));
@@ -25,9 +26,10 @@ export default function (component) {
   onThemeChange(parentElement, draw);
   numbersTable(parentElement, state.caption, ["looked at", ...state.readers.map((r) => r.title)], () =>
     state.readers[0].tokens.map((token, k) => [`${token} ${k + state.low}`, ...state.readers.map((reader, n) =>
-      (allowed(state, n, reader, view.row, k) ? weight(state, n, reader, view.row, k) : "not allowed"))]));
+      (allowed(state, n, reader, rowOf(view, reader), k) ? weight(state, n, reader, rowOf(view, reader), k) : "not allowed"))]));
 }
 
+function rowOf(view, reader) { return view.row ?? reader.row; }
 function weight(state, n, reader, q, k) { return state.arrays[`weights${n}`].data[q * reader.tokens.length + k]; }
 function allowed(state, n, reader, q, k) { return state.arrays[`allowed${n}`].data[q * reader.tokens.length + k] === 1; }
 
@@ -41,7 +43,7 @@ function panel(reader, n, state, look, view, move, open) {
   drawReader(box, reader, n, state, look, view);
   drawHeads(box, reader, n, state, look, open);
   const element = map.querySelector("canvas"), count = reader.tokens.length;
-  const size = (SIZE - GUTTER) / count;
+  const size = (SIZE - GUTTER - RIGHT) / count;
   element.onpointermove = (event) => {
     const place = element.getBoundingClientRect();
     const row = Math.floor((((event.clientY - place.top) / place.height) * (TOP + size * count) - TOP) / size);
@@ -51,13 +53,13 @@ function panel(reader, n, state, look, view, move, open) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    move(Math.max(0, Math.min(count - 1, view.row + step)));
+    move(Math.max(0, Math.min(count - 1, rowOf(view, reader) + step)));
   };
   return box;
 }
 
 function drawReader(box, reader, n, state, look, view) {
-  const count = reader.tokens.length, size = (SIZE - GUTTER) / count;
+  const count = reader.tokens.length, size = (SIZE - GUTTER - RIGHT) / count, row = rowOf(view, reader);
   const { context } = canvas(box.querySelector(".cmp-map-box"), "cmp-map", SIZE, TOP + size * count,
     `${reader.title}: ${count} by ${count} map, rows look at columns; up and down choose a row`);
   for (let q = 0; q < count; q++) for (let k = 0; k < count; k++) {
@@ -65,11 +67,11 @@ function drawReader(box, reader, n, state, look, view) {
     context.fillStyle = rgb(mix(probabilityColour(weight(state, n, reader, q, k), look), look.ink, 0.05));
     context.fillRect(GUTTER + k * size + 0.5, TOP + q * size + 0.5, size - 1, size - 1);
   }
-  drawLabels(context, reader.tokens, size, look, view.row, reader.place);
+  drawLabels(context, reader.tokens, size, look, row, reader.place);
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
-  context.strokeRect(GUTTER + 1, TOP + view.row * size, SIZE - GUTTER - 2, size);
-  box.querySelector(".cmp-said").textContent = spoken(state, n, reader, view.row);
+  context.strokeRect(GUTTER + 1, TOP + row * size, SIZE - GUTTER - RIGHT - 2, size);
+  box.querySelector(".cmp-said").textContent = spoken(state, n, reader, row);
 }
 
 // Token texts left and on top; of many only those that fit, the chosen ones always.
@@ -77,7 +79,9 @@ function drawLabels(context, tokens, size, look, row, place) {
   const font = Math.max(9, Math.min(13, size)), every = Math.ceil(11 / size);
   context.textBaseline = "middle";
   tokens.forEach((token, i) => {
-    if (i % every && i !== row && i !== place) return;
+    const chosen = i === row || i === place;
+    const crowded = every > 1 && Math.min(Math.abs(i - row), Math.abs(i - place)) < every;
+    if (!chosen && (i % every || crowded)) return;
     const text = token.length > 9 ? `${token.slice(0, 8)}…` : token;
     context.font = `${i === row ? 700 : 400} ${font}px ${look.font}`;
     context.fillStyle = rgb(look.ink);

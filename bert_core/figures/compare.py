@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.figures import theme
-from bert_core.measures.compare import visible
+from bert_core.measures.compare import row_for, visible
 from bert_core.trace import Trace
 
 Array = np.ndarray
@@ -45,26 +45,35 @@ def allowed_pairs(trace: Trace) -> Array:
     return visible(trace.attention_kind, trace.config.reading_order, len(trace))
 
 
+def asking_row(trace: Trace, places: Sequence[int]) -> int:
+    """The row from which the hidden word is guessed: its own under [MASK], for causal models the one next to it."""
+    if not trace.has("lm_logits"):
+        return places[0]
+    order = trace.config.reading_order
+    return row_for(order, len(trace), places[-1] if order == "right-to-left" else places[0])
+
+
 def side_shares(trace: Trace, places: Sequence[int]) -> dict[str, Array]:
-    """How each head splits the chosen place's attention.
+    """How each head splits the attention of the row that guesses the hidden word.
 
     Args:
         places: positions of the word, in reading order.
 
     Returns:
-        'left', 'itself', 'right', each (L, H), which sum to 1; the mean over
-        the word's pieces. [CLS] counts as left, the last [SEP] as right.
+        'left', 'itself', 'right' of the hidden word, each (L, H), which sum to
+        1. [CLS] counts as left, the last [SEP] as right.
     """
-    rows = trace.attention_probs[:, :, list(places)].mean(axis=2)  # (L, H, Tk)
+    row = trace.attention_probs[:, :, asking_row(trace, places)]  # (L, H, Tk)
     first, last = min(places), max(places)
-    return {"left": rows[..., :first].sum(-1), "itself": rows[..., first:last + 1].sum(-1),
-            "right": rows[..., last + 1:].sum(-1)}
+    return {"left": row[..., :first].sum(-1), "itself": row[..., first:last + 1].sum(-1),
+            "right": row[..., last + 1:].sum(-1)}
 
 
-def panel(trace: Trace, reader: str, place: int) -> dict[str, Any]:
-    """What a reader's panel says in words; `place` is the hidden word's first piece."""
-    low, high = window_around(len(trace), place)
-    return {"reader": reader, "title": NAMES[reader], "model": trace.model, "place": place - low,
+def panel(trace: Trace, reader: str, places: Sequence[int]) -> dict[str, Any]:
+    """What a reader's panel says in words; positions count from the window's start."""
+    low, high = window_around(len(trace), places[0])
+    row = min(max(asking_row(trace, places), low), high - 1)
+    return {"reader": reader, "title": NAMES[reader], "model": trace.model, "place": places[0] - low, "row": row - low,
             "accent": "both" if reader == "both" else "oneway", "tokens": list(trace.encoding.tokens[low:high])}
 
 

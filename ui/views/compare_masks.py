@@ -14,7 +14,8 @@ from ui.views.compare_ask import VisitorEngine, ask, say
 
 HINT = (
     "Rows look, columns are looked at. What the mask forbids is left empty: its weight is exactly 0. The framed row is "
-    "the hidden word's; move over a map or use the arrow keys for another. Click a small square to open that head."
+    "the one that guesses the hidden word: BERT guesses at the [MASK] itself, a one-way reader from the token that it "
+    "has just read. Move over a map or use the arrow keys for another row; click a small square to open that head."
 )
 
 
@@ -30,7 +31,7 @@ def masks_and_heads(here: Here) -> None:
         head = controls.slider("Head", 1, config.num_attention_heads, "head", 1) - 1
     header, arrays = [], {}
     for n, (reader, reading) in enumerate(readings.items()):
-        header.append(figures.panel(reading.trace, reader, reading.positions[0]))
+        header.append(figures.panel(reading.trace, reader, reading.positions))
         found = figures.panel_arrays(reading.trace, reading.positions, layer, head, only_mask)
         arrays |= {f"{name}{n}": array for name, array in found.items()}
     low, _ = figures.window_around(len(asked.encoding), asked.positions[0])
