@@ -312,14 +312,24 @@ def _check_texts(name: str, command: Command, texts: list[str]) -> None:
 
 
 def _warn_if_cut(engine: Engine, args: argparse.Namespace, texts: list[str], where: str = "") -> None:
-    """A line on standard error where the model's limit cuts the input."""
-    if args.command == "answer":  # the context is read in windows
-        return
-    pair = args.pair if args.command == "trace" else texts[1] if len(texts) > 1 else None
-    encoding = engine.loaded().tokenizer.encode(texts[0], pair)
-    if encoding.truncated:
-        print(f"warning: {where}cut at the model's limit of {len(encoding)} tokens; "
-              f"{encoding.dropped} more were not read", file=sys.stderr)
+    """A line on standard error where the model's limit cuts the input.
+
+    The context of `answer` is read in windows and never cut; its question may be.
+    """
+    tokenizer = engine.loaded().tokenizer
+    if args.command == "answer":
+        from bert_core.tasks.answers import cut_question
+
+        kept = tokenizer.encode(cut_question(engine.loaded(), texts[0]))
+        encoding = tokenizer.encode(texts[0])
+        dropped = encoding.dropped + len(encoding) - len(kept)
+    else:
+        pair = args.pair if args.command == "trace" else texts[1] if len(texts) > 1 else None
+        kept = tokenizer.encode(texts[0], pair)
+        dropped = kept.dropped
+    if dropped:
+        print(f"warning: {where}cut at the model's limit of {len(kept)} tokens; {dropped} more were not read",
+              file=sys.stderr)
 
 
 def _json(value: Any) -> str:

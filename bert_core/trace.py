@@ -91,7 +91,8 @@ class Trace:
         """Why an array isn't there, in one line; '' if it is."""
         if name in self.__dict__["arrays"]:
             return ""
-        return self.__dict__["gaps"].get(name, "the request did not ask for it")
+        wanted = self.__dict__["request"].wants(name)
+        return self.__dict__["gaps"].get(name, "it has no such part" if wanted else "the request did not ask for it")
 
     def has(self, name: str) -> bool:
         return name in self.arrays

@@ -138,6 +138,12 @@ def test_answer_is_a_span_of_the_context(run, tiny_qa):
     assert context[found["start"]:found["end"]] == found["text"] != ""
 
 
+def test_a_long_question_is_cut_and_said(run, tiny_qa):
+    code, out, error = run("answer", "who " * 30, "the dog", "--model", tiny_qa, "--json")
+    assert (code, error) == (0, "warning: cut at the model's limit of 20 tokens; 12 more were not read\n")
+    assert json.loads(out)["text"] in "the dog"
+
+
 def test_embed_is_the_normalised_mean_of_the_words(run, tiny_bert):
     from bert_core import TraceRequest, load_engine
 
