@@ -8,6 +8,7 @@ It imports no transformers, which would cost two seconds at start-up.
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,9 +99,14 @@ class Tokenizer:
         fast.no_padding()
         fast.no_truncation()
         self._whole = fast
-        self._cut = FastTokenizer.from_str(fast.to_str())
         self._set_up(limit, specials, has_segments)
-        self._cut.enable_truncation(limit, strategy="longest_first")
+
+    @functools.cached_property
+    def _cut(self) -> FastTokenizer:
+        """The same tokenizer with truncation, made when the first long text comes."""
+        fast = FastTokenizer.from_str(self._whole.to_str())
+        fast.enable_truncation(self.limit, strategy="longest_first")
+        return fast
 
     def _set_up(self, limit: int, specials: dict[str, str], has_segments: bool) -> None:
         """What every kind of tokenizer keeps."""

@@ -20,7 +20,8 @@ APPLICATION = "both-ways"
 def to_message(trace: Trace) -> dict[str, Any]:
     """A Trace as a message; Ray sends the arrays without a copy."""
     return {"arrays": dict(trace.arrays), "request": trace.request, "encoding": trace.encoding,
-            "config": trace.config, "model": trace.model, "attention_kind": trace.attention_kind}
+            "config": trace.config, "model": trace.model, "attention_kind": trace.attention_kind,
+            "gaps": dict(trace.gaps)}
 
 
 @serve.deployment(name=DEPLOYMENT, num_replicas=2, max_ongoing_requests=128, health_check_period_s=2)
