@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from bert_core.tokenizer import Encoding
-from ui import classroom, glossary, model_picker, notices, settings, state, tour
+from ui import classroom, glossary, model_card, model_picker, notices, settings, state, tour
 from ui.state import Here
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,6 +82,7 @@ def _sidebar() -> None:
                          accept_new_options=True, help=f"Choose, or type {hub}a folder with config.json, "
                          "tokenizer.json and model.safetensors.")
     model_picker.draw()
+    model_card.draw(st.session_state.get("model") or default)
 
 
 # --- pages -------------------------------------------------------------------
