@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 #: Milliseconds for the trainer, which has the lowest priority, on a busy machine.
 TRAINER = 240_000

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 SMALL = {"size": "2 layers × 64", "length": "300 steps"}
 #: Milliseconds for the trainer, which has the lowest priority, to start and to train on a busy machine.
@@ -59,7 +59,7 @@ def test_a_step_a_reload_another_page_and_back(visitor):
 
 def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visitor):
     first = new_visitor()
-    page = first.open("pretrain", size="4 layers × 128", length="3,600 steps")
+    page = first.open("pretrain", size="4 layers × 128", length="6,000 steps")
     button(page, "Play").click()
     wait_state(page, "running", "waiting")
     run = run_id(page)

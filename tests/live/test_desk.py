@@ -1,6 +1,7 @@
 """The trainer process and its queue: steered, bounded, left behind, killed; nothing leaks."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +15,12 @@ from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RunFolder, Status
 from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, from_json, to_json
 
+pytestmark = pytest.mark.timeout(900)
+
 TINY = PretrainSpec(layers=1, width=64, heads=2, steps=40, batch=4, text="own")
 TEXT = "\n\n".join(f"The {a} sees the {b}.\nThe {b} likes the {a}.\nThey sleep in the {c}."
                    for a in ("dog", "cat", "cow") for b in ("man", "girl", "king", "queen") for c in ("barn", "house"))
-PATIENCE = 120.0
+PATIENCE = 240.0
 
 
 @pytest.fixture
@@ -204,6 +207,17 @@ def test_a_run_ends_at_the_limit_of_its_time(trainer, monkeypatch):
     made.work()
     assert folder.status().state == "stopped"
     assert "limit" in folder.status().message
+
+
+def test_a_run_whose_files_are_gone_stops_without_harm_to_the_next(trainer):
+    made, begin = trainer
+    gone, good = begin(1, steps=50), begin(2, steps=3)
+    made.work()
+    shutil.rmtree(gone.path)
+    made.obey(f'{{"do": "stop", "run": "{1:032x}"}}')
+    while not good.status().ended:
+        made.work()
+    assert good.status().state == "done"
 
 
 def test_a_lease_that_ran_out_ends_running_waiting_and_paused_runs(trainer):

@@ -58,7 +58,8 @@ def test_pre_training_steps_equal_bert_for_pre_training(lesson):
         found = losses(model, batch)
         loss = joint_loss(found)
         labels = torch.full(batch.inputs.input_ids.shape, IGNORED)
-        labels.view(-1)[batch.rows] = batch.targets
+        row, column = batch.chosen.nonzero(as_tuple=True)
+        labels[row, batch.positions[row, column]] = batch.targets
         expected = theirs(
             input_ids=batch.inputs.input_ids, attention_mask=batch.inputs.attention_mask.long(),
             token_type_ids=batch.inputs.token_type_ids, labels=labels, next_sentence_label=batch.labels).loss

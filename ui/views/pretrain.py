@@ -20,7 +20,7 @@ from ui.views import pretrain_curves
 SENTENCE = "Anna the [MASK] bakes the bread in the [MASK]."
 SIZES = {"2 layers × 64": (2, 64), "2 layers × 128": (2, 128), "3 layers × 128": (3, 128), "4 layers × 128": (4, 128),
          "2 layers × 256": (2, 256)}
-LENGTHS = {"300 steps": 300, "1,000 steps": 1000, "2,000 steps": 2000, "3,600 steps": 3600}
+LENGTHS = {"300 steps": 300, "1,000 steps": 1000, "3,000 steps": 3000, "6,000 steps": 6000}
 #: Characters of the sentence in the film: more would not fit the map.
 MAX_SENTENCE = 160
 RUN, OVER = "run", "over"
@@ -38,7 +38,7 @@ def settings() -> PretrainSpec:
     with controls.row():
         chosen = titles[controls.choice("Experiment", list(titles), "experiment", as_list=True)]
         size = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
-        steps = LENGTHS[controls.choice("Length", list(LENGTHS), "length", "3,600 steps", as_list=True)]
+        steps = LENGTHS[controls.choice("Length", list(LENGTHS), "length", "3,000 steps", as_list=True)]
         seed = int(controls.number("Seed", 0, 9999, "seed", 0))
         own = own_text()
     spec = replace(PretrainSpec(), layers=size[0], width=size[1], steps=steps, seed=seed, **chosen["change"])

@@ -6,6 +6,7 @@ all, so that a page that reads while the trainer writes sees one or the other.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -75,7 +76,7 @@ class RunFolder:
 
     def set_status(self, status: Status) -> None:
         """Write the status; in vain if the visitor has left and the folder is gone."""
-        if self.path.is_dir():
+        with contextlib.suppress(FileNotFoundError):
             self.write("status.json", json.dumps(dataclasses.asdict(status)).encode())
 
     def status(self) -> Status:

@@ -61,7 +61,7 @@ class PretrainSpec:
     layers: int = 2
     width: int = 128
     heads: int = 4
-    steps: int = 3600
+    steps: int = 3000
     batch: int = 16
     lr: float = 1.5e-3
     rate: float = 0.15

@@ -8,6 +8,7 @@ runs' folders. It ends with its standard input, that is, with the server.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -141,8 +142,7 @@ class Trainer:
     def _pause(self, job: Job) -> None:
         if job in self.queue:
             self.queue.remove(job)
-        if job.run is not None:
-            job.run.report()
+        _report(job)
         self.paused[job.id] = job
         job.status("paused")
         self._tell_places()
@@ -151,8 +151,8 @@ class Trainer:
         if job in self.queue:
             self.queue.remove(job)
         self.paused.pop(job.id, None)
-        if job.run is not None and state != "failed":
-            job.run.report()
+        if state != "failed":
+            _report(job)
         job.status(state, message=message)
         job.run = None
         self._tell_places()
@@ -210,6 +210,13 @@ class Trainer:
         now = time.monotonic()
         for job in [j for j in (*self.queue, *self.paused.values()) if j.lease < now]:
             self._end(job, "stopped", "nobody was watching any more")
+
+
+def _report(job: Job) -> None:
+    """Write results, if the run has begun and its visitor has not left meanwhile."""
+    if job.run is not None:
+        with contextlib.suppress(OSError):
+            job.run.report()
 
 
 def read_commands(descriptor: int, buffer: bytearray, timeout: float) -> list[str] | None:

@@ -116,9 +116,8 @@ def mirrored(grammar: Mapping, count: int, pairs: set[tuple[str, str]], seed: in
     return list(drawn.items())
 
 
-def split_pairs(grammar: Mapping, share: float, seed: int) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-    """All (person, animal) pairs, divided into those for training and those for the test."""
-    pairs = [(person, animal) for person in grammar["people"] for animal in grammar["animals"]]
-    order = np.random.default_rng(seed).permutation(len(pairs))
-    cut = int(share * len(pairs))
-    return {pairs[i] for i in order[:cut]}, {pairs[i] for i in order[cut:]}
+def split_pairs(grammar: Mapping, known: int) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """(person, animal) pairs for training, of the first `known` of each, and for the test, of all others."""
+    people, animals = grammar["people"], grammar["animals"]
+    return ({(person, animal) for person in people[:known] for animal in animals[:known]},
+            {(person, animal) for person in people[known:] for animal in animals[known:]})

@@ -1,0 +1,80 @@
+"""Charts of both pages hold the numbers they are given, on fixed scales."""
+
+import numpy as np
+import pytest
+
+from bert_core.figures import finetune, pretrain
+from bert_core.measures.classification import calibration
+
+CURVES = {
+    "loss": np.array([6.0, 5.0, 4.0]), "nsp_loss": np.array([np.nan, 0.7, 0.6]), "lr": np.array([1e-4, 2e-4, 3e-4]),
+    "gradient": np.array([2.0, 1.0, 1.5]), "held_step": np.array([0.0, 3.0]), "held_loss": np.array([6.1, 4.2]),
+    "held_accuracy": np.array([0.0, 0.3]),
+}
+
+
+def test_accuracy_stands_beside_its_levels_on_a_scale_of_0_to_1():
+    runs = [pretrain.RunCurves("this run", CURVES), pretrain.RunCurves("the run before", CURVES)]
+    figure = pretrain.accuracy_figure(runs, [pretrain.Level("lookup 55%", 0.55)], 100)
+    assert [trace.name for trace in figure.data] == ["this run", "the run before"]
+    assert list(figure.data[0].y) == [0.0, 0.3]
+    assert figure.layout.shapes[0].y0 == 0.55
+    assert tuple(figure.layout.yaxis.range) == (0, 1)
+    assert tuple(figure.layout.xaxis.range) == (0, 100)
+
+
+def test_losses_show_training_smoothed_and_held_out_as_measured():
+    figure = pretrain.loss_figure([pretrain.RunCurves("this run", CURVES)], [], 3)
+    assert figure.data[0].y == pytest.approx([6.0, 5.95, 5.8525])
+    assert list(figure.data[1].y) == [6.1, 4.2]
+
+
+def test_smoothing_starts_at_the_first_number_and_skips_steps_without_a_pair():
+    found = pretrain.smooth(np.array([np.nan, 1.0, np.nan, 2.0]))
+    assert np.isnan(found[0])
+    assert found[1:] == pytest.approx([1.0, 1.0, 1.05])
+
+
+def test_the_learning_rate_is_drawn_as_it_was():
+    figure = pretrain.small_figure([pretrain.RunCurves("this run", CURVES)], "lr", "learning rate", 3)
+    assert list(figure.data[0].y) == [1e-4, 2e-4, 3e-4]
+
+
+def test_fine_tuning_stands_beside_both_baselines_and_chance():
+    run = finetune.WayCurve("full", "Everything", np.array([0, 1]), np.array([0.25, 0.9]))
+    figure = finetune.accuracy_figure([run], {"words": 0.7, "lstm": 0.6}, 0.25)
+    assert [shape.y0 for shape in figure.layout.shapes] == [0.7, 0.6, 0.25]
+    assert list(figure.data[0].y) == [0.25, 0.9]
+
+
+def test_confusion_is_shaded_by_row_and_shows_counts():
+    figure = finetune.confusion_figure(np.array([[3, 1], [0, 4]]), ["<b>a</b>", "b"])
+    assert figure.data[0].z.tolist() == [[0.75, 0.25], [0.0, 1.0]]
+    assert figure.data[0].text.tolist() == [[3, 1], [0, 4]]
+    assert figure.data[0].x[0] == "&lt;b&gt;a&lt;/b&gt;"
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
+
+
+def test_calibration_puts_how_sure_on_x_and_how_right_on_y():
+    found = calibration(np.array([[0.95, 0.05], [0.55, 0.45]]), np.array([0, 1]))
+    figure = finetune.calibration_figure(found)
+    assert figure.data[1].x == pytest.approx([0.55, 0.95])
+    assert figure.data[1].y == pytest.approx([0.0, 1.0])
+
+
+def test_cls_space_keeps_every_point_with_its_class_and_text():
+    vectors = np.random.default_rng(0).normal(size=(7, 5))
+    texts = [f"text {n}" for n in range(7)]
+    figure = finetune.space_figure(vectors, np.array([0, 1, 0, 1, 1, 0, 0]), ["x", "y"], texts)
+    assert [len(trace.x) for trace in figure.data] == [4, 3]
+    assert figure.data[1].text == ("text 1", "text 3", "text 4")
+    places = finetune.main_axes(vectors)
+    assert places.mean(axis=0) == pytest.approx([0, 0], abs=1e-6)
+    assert places[:, 0].var() >= places[:, 1].var()
+
+
+def test_attention_is_the_cls_row_averaged_over_heads():
+    probs = np.zeros((2, 2, 3, 3))
+    probs[1, :, 0] = [[0.2, 0.8, 0.0], [0.6, 0.0, 0.4]]
+    figure = finetune.attention_figure(probs, ["[CLS]", "a", "[SEP]"])
+    assert figure.data[0].z[1] == pytest.approx([0.4, 0.4, 0.2])

@@ -1,0 +1,135 @@
+"""Whole runs in this process: a film that starts at random, ways that leave alone what they should, a model to keep."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+from bert_core.load import load_model
+from bert_core.measures import classification
+from bert_core.training.live import classifier, film
+from bert_core.training.live.finetuning import FinetuneRun
+from bert_core.training.live.folder import RunFolder
+from bert_core.training.live.pretraining import PretrainRun, film_steps, start_of, waves
+from bert_core.training.live.specs import FinetuneSpec, PretrainSpec
+from bert_core.training.live.tables import Labelled, write_rows
+
+ROWS = [Labelled(f"the {a} was {b}", label) for a in ("dog", "cat", "film", "garden", "river")
+        for b, label in (("good", "good"), ("bad", "bad"))]
+
+
+def folder_at(path, **files: str) -> RunFolder:
+    path.mkdir()
+    made = RunFolder(path)
+    for name, content in files.items():
+        made.write(name.replace("_", "."), content.encode())
+    return made
+
+
+def test_a_run_leaves_its_random_start_and_every_curve(tmp_path):
+    spec = PretrainSpec(layers=1, width=64, heads=2, steps=6, batch=4)
+    run = PretrainRun(spec, folder_at(tmp_path / "run"))
+    while run.step < run.steps:
+        run.advance()
+    run.report()
+    folder = RunFolder(tmp_path / "run")
+    assert folder.frames() == (0, 1, 2, 3, 4, 5, 6)
+    curves = folder.arrays("curves")
+    assert {len(curves[name]) for name in ("loss", "accuracy", "nsp_loss", "lr", "gradient")} == {6}
+    assert curves["held_step"][0] == 0
+    start = start_of(spec, run.model.config.vocab_size)
+    for name, tensor in folder.frame(0).items():
+        torch.testing.assert_close(tensor, start[name].half().float())
+    one = film.shoot(0, film.run_frame(folder, 0), "anna the [MASK]", spec)
+    before = film.shoot(0, film.frame_zero(spec), "anna the [MASK]", spec)
+    np.testing.assert_allclose(one.attention, before.attention, atol=2e-3)
+    assert film.project([one, before]).shape == (2, len(one.words), 2)
+
+
+@pytest.mark.parametrize(("changes", "blind"), [({"causal": True}, True), ({}, False)])
+def test_a_causal_run_never_looks_ahead(changes, blind):
+    spec = PretrainSpec(layers=1, width=64, heads=2, **changes)
+    shot = film.shoot(0, film.frame_zero(spec), "anna the [MASK] bakes", spec)
+    ahead = np.triu(np.ones(shot.attention.shape[-2:], dtype=bool), 1)
+    assert (shot.attention[..., ahead] == 0).all() == blind
+
+
+def test_film_steps_begin_at_random_end_at_the_end_and_are_few():
+    for steps in (1, 7, 300, 6000):
+        found = film_steps(steps)
+        assert {0, steps} <= found
+        assert len(found) <= 24
+
+
+def test_waves_are_sines_and_cosines_of_falling_rate():
+    table = waves(5, 4)
+    assert table.shape == (5, 4)
+    torch.testing.assert_close(table[:, 0], torch.arange(5.0).sin())
+    torch.testing.assert_close(table[:, 3], (torch.arange(5) / 100).cos())
+
+
+@pytest.mark.parametrize(("way", "still"), [
+    ("frozen", "bert.encoder.layer.1.output.dense.weight"), ("last", "bert.embeddings.position_embeddings.weight"),
+    ("full", None),
+])
+def test_each_way_leaves_alone_what_it_should(tiny_bert, tmp_path, way, still):
+    base = load_model(tiny_bert)
+    folder = folder_at(tmp_path / "run", train_tsv=write_rows(ROWS[:6]), test_tsv=write_rows(ROWS[6:]))
+    run = FinetuneRun(FinetuneSpec("own", way, epochs=2, batch=4, base=tiny_bert), folder, base)
+    while run.step < run.steps:
+        run.advance()
+    run.report()
+    assert folder.frames() == (0, 1, 2)
+    model = classifier.epoch_model(folder, 2, base, "mine:own")
+    names = [n for n in base.model.weights if n.startswith("bert.")]
+    moved = {n for n in names if not torch.equal(model.model.weights[n], base.model.weights[n])}
+    assert still not in moved
+    assert bool(moved) == (way != "frozen")
+    trace = classifier.try_sentence(model, ROWS[6].text)
+    kept = folder.arrays("epoch-2")["probabilities"]
+    np.testing.assert_allclose(classifier.probabilities(trace), kept[0], atol=5e-3)
+    untouched = classifier.epoch_model(folder, 0, base, "start")
+    assert all(torch.equal(untouched.model.weights[n], base.model.weights[n]) for n in names)
+
+
+def test_a_kept_model_opens_with_transformers(tiny_bert, tmp_path):
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    base = load_model(tiny_bert)
+    folder = folder_at(tmp_path / "run", train_tsv=write_rows(ROWS[:6]), test_tsv=write_rows(ROWS[6:]))
+    run = FinetuneRun(FinetuneSpec("own", "full", epochs=1, batch=4, base=tiny_bert), folder, base)
+    while run.step < run.steps:
+        run.advance()
+    run.report()
+    model = classifier.epoch_model(folder, 1, base, "mine:own-full")
+    with zipfile.ZipFile(io.BytesIO(classifier.to_zip(model))) as archive:
+        archive.extractall(tmp_path)
+    theirs = AutoModelForSequenceClassification.from_pretrained(tmp_path / "own-full").eval()
+    inputs = AutoTokenizer.from_pretrained(tmp_path / "own-full")(ROWS[0].text, return_tensors="pt")
+    with torch.no_grad():
+        logits = theirs(**inputs).logits[0].numpy()
+    np.testing.assert_allclose(classifier.try_sentence(model, ROWS[0].text).logits, logits, atol=1e-5)
+    assert theirs.config.id2label == {0: "bad", 1: "good"}
+
+
+def test_an_epoch_that_left_nothing_is_said(tmp_path, tiny_bert):
+    base = load_model(tiny_bert)
+    with pytest.raises(ValueError, match="not begun"):
+        classifier.epoch_model(folder_at(tmp_path / "run"), 0, base, "x")
+    with pytest.raises(ValueError, match="step 7 has no checkpoint"):
+        RunFolder(tmp_path / "run").frame(7)
+
+
+def test_confusion_calibration_and_mistakes_by_hand():
+    found = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8], [0.05, 0.95]])
+    classes = np.array([0, 1, 1, 0])
+    assert classification.confusion(found, classes).tolist() == [[1, 1], [1, 1]]
+    assert classification.accuracy(found, classes) == 0.5
+    wrong = classification.mistakes(found, classes)
+    assert [(m.index, m.given, m.true) for m in wrong] == [(3, 1, 0), (1, 0, 1)]
+    bins = classification.calibration(found, classes)
+    assert bins.count.tolist() == [1, 1, 2]
+    assert bins.accuracy.tolist() == [0, 1, 0.5]
+    assert bins.error == pytest.approx((0.6 + 0.2 + 2 * 0.425) / 4)
