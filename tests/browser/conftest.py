@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                       "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 #: Milliseconds that a page may take on a busy two-core machine.
-PATIENCE = 60_000
+PATIENCE = 120_000
 
 
 def free_port() -> int:

@@ -1,0 +1,71 @@
+"""What the Embeddings page sends to its components, against the Trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bert_core import TraceRequest, load_engine
+from bert_core.measures.embeddings import cosine_matrix, position_table
+from tests.payloads import drawn, is_ready, visit
+
+TEXT, PAIR = "She poured the [MASK].", "It was hot."
+
+
+def test_strips_are_the_traces_arrays_and_add_up():
+    at = visit("embeddings", text=TEXT, pair=PAIR, cell="3,7")
+    is_ready(at)
+    sent = drawn(at, "embeddings")
+    trace = load_engine("twin-bert").run(TraceRequest(TEXT, PAIR))
+    arrays = sent["arrays"]
+    np.testing.assert_array_equal(arrays["token"], trace.token_embeddings)
+    np.testing.assert_allclose(arrays["output"], trace.embedding_output, atol=1e-6)
+    np.testing.assert_allclose(arrays["token"] + arrays["segment"] + arrays["position"], arrays["sum"], atol=1e-6)
+    total = arrays["sum"].astype(np.float64)
+    normed = (total - total.mean(1, keepdims=True)) / np.sqrt(total.var(1, keepdims=True) + sent["epsilon"])
+    np.testing.assert_allclose(normed * arrays["weight"] + arrays["bias"], arrays["output"], atol=1e-5)
+    assert sent["cell"] == [3, 7]
+
+
+def test_a_switch_in_the_address_takes_the_addend_out():
+    sent = drawn(visit("embeddings", text=TEXT, off="position"), "embeddings")
+    assert not sent["arrays"]["position"].any()
+    assert sent["arrays"]["token"].any()
+
+
+def test_consequences_show_both_runs_side_by_side():
+    at = visit("embeddings", text=TEXT, view="Switch off and shuffle", order="reversed")
+    card = drawn(at, "gaps")["cards"][0]
+    assert [one["name"] for one in card["lists"]] == ["as trained", "positions reversed"]
+    assert card["lists"][0]["rows"] != card["lists"][1]["rows"]
+    left = [chip["v"] for chip in drawn(at, "chips")["chips"]]
+    assert all(0 <= value <= 1 for value in left)
+    assert min(left) < 0.999
+
+
+def test_nothing_switched_off_leaves_every_vector_as_it_was():
+    at = visit("embeddings", text=TEXT, view="Switch off and shuffle")
+    assert [chip["l"] for chip in drawn(at, "chips")["chips"]] == ["1.00"] * 7
+
+
+def test_position_map_is_the_cosine_of_the_table():
+    sent = drawn(visit("embeddings", view="Positions"), "maps")
+    expected = cosine_matrix(position_table(load_engine("twin-bert").loaded().model))
+    np.testing.assert_allclose(sent["arrays"]["cosine"], expected, atol=1e-3)
+
+
+def test_neighbours_of_the_tokens_of_a_link():
+    sent = drawn(visit("embeddings", text="the king spoke", view="Neighbours", token="2"), "neighbours")
+    assert sent["chosen"] == 2
+    names = [row["t"] for row in sent["rows"]]
+    assert "king" not in names
+    assert "kings" in names
+    cosines = [row["cosine"] for row in sent["rows"]]
+    assert cosines == sorted(cosines, reverse=True)
+    assert cosines[-1] > sent["baseline"]
+
+
+@pytest.mark.parametrize("text", ["", "[MASK]", "x"])
+@pytest.mark.parametrize("view", ["The sum", "Switch off and shuffle", "Neighbours"])
+def test_the_shortest_texts_have_their_picture(text, view):
+    is_ready(visit("embeddings", text=text, view=view))

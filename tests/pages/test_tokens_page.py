@@ -1,0 +1,52 @@
+"""What the Tokens page sends to its components, against the tokenizer."""
+
+from __future__ import annotations
+
+from bert_core import load_engine
+from tests.payloads import drawn, is_ready, visit
+
+TEXT, PAIR = "Unbelievably, the Café closed.", "It rained."
+
+
+def encoding():
+    return load_engine("twin-bert").loaded().tokenizer.encode(TEXT, PAIR)
+
+
+def test_steps_end_in_the_tokens_with_their_ids():
+    at = visit("tokens", text=TEXT, pair=PAIR)
+    is_ready(at)
+    sent = drawn(at, "wordpiece")
+    assert [token["l"] for token in sent["tokens"]] == [str(i) for i in encoding().input_ids]
+    assert sent["words"][0]["normal"] == "unbelievably"
+    assert sent["word"] == 0  # the word that took most look-ups is open first
+    found = [tries[-1]["c"] for tries in sent["attempts"]]
+    assert found == [encoding().tokens[n] for n in encoding().content if encoding().word_ids[n] == 0
+                     and encoding().sequence_ids[n] == 0]
+    assert all(tries[-1]["ok"] for tries in sent["attempts"])
+
+
+def test_the_word_of_a_link_is_open():
+    sent = drawn(visit("tokens", text=TEXT, word="3"), "wordpiece")
+    assert sent["word"] == 3
+    assert sent["words"][3] == {"raw": "Café", "normal": "cafe", "changed": True, "special": False}
+
+
+def test_ids_segments_positions_and_padding():
+    sent = drawn(visit("tokens", text=TEXT, pair=PAIR, view="Ids and segments", pad="24"), "ids")
+    rows = {row["kind"]: row["values"] for row in sent["rows"]}
+    real = encoding()
+    extra = 24 - len(real)
+    assert rows["id"] == [*real.input_ids, *[0] * extra]
+    assert rows["segment"] == [*real.token_type_ids, *[0] * extra]
+    assert rows["position"] == list(range(24))
+    assert rows["mask"] == [1] * len(real) + [0] * extra
+    assert [token["t"] for token in sent["tokens"][len(real):]] == ["[PAD]"] * extra
+
+
+def test_five_tokenizers_cut_the_same_text():
+    sent = drawn(visit("tokens", text=TEXT, view="Compare", pieces="300"), "cuts")
+    names = [cut["name"] for cut in sent["cuts"]]
+    assert names == ["twin-bert", "small WordPiece", "small byte pairs, as GPT-2", "characters", "bytes (UTF-8)"]
+    assert sent["cuts"][1]["vocabulary"] <= 300
+    assert sent["cuts"][3]["count"] == len(TEXT)
+    assert sent["cuts"][4]["count"] == len(TEXT.encode())
