@@ -63,7 +63,7 @@ class Teacher(Visitor):
                 if element.HasField("text_input") and element.text_input.label == "Sentence":
                     self.text_input = element.text_input.id
                 seen = seen or ready_text(raw) == text
-            elif kind == "script_finished" and seen:
+            elif kind == "script_finished" and seen and self.text_input:
                 return
 
     async def turn_to(self, page: str) -> None:
@@ -102,7 +102,7 @@ class Follower(Visitor):
     def _take(self, raw: bytes) -> str | None:
         message = ForwardMsg.FromString(raw)
         kind = message.WhichOneof("type")
-        if kind == "new_session" and not message.new_session.fragment_ids_this_run:
+        if kind == "new_session" and not message.metadata.run.fragment_ids:
             self.page_hash = message.new_session.page_script_hash
         elif kind == "auto_rerun":
             self.fragment, self.interval = message.auto_rerun.fragment_id, message.auto_rerun.interval

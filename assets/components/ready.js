@@ -7,9 +7,17 @@ export default function (component) {
   const bar = child(parentElement, "div", "bw-status");
   bar.setAttribute("role", "status");
   requestAnimationFrame(() => {
+    mendNavigation();
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status));
     bar.setAttribute("data-text", text);
     bar.setAttribute("data-run", String(run));
     bar.setAttribute("data-ready", "");
   });
+}
+
+// Streamlit puts the headings of its navigation between <ul> and <li>, which is
+// no list for a screen reader; the links stay links in a <nav>.
+function mendNavigation() {
+  const list = document.querySelector("[data-testid=stSidebarNavItems]");
+  for (const element of list ? [list, ...list.querySelectorAll("li")] : []) element.setAttribute("role", "presentation");
 }

@@ -79,8 +79,7 @@ def _teach(here: Here) -> None:
     with left:
         draw(f'<p class="bw-code">{html.escape(code)}</p>', qr_code(address, f"Join room {code}"), small(address))
         if _local_only(address):
-            notices.note("This address works on this computer only. To open the explorer to a classroom, "
-                         "see “From a laptop to a class” in the documentation.")
+            notices.note("This address works on this computer only; docs/deploy.md says how to open it to a class.")
         with st.expander("Teacher's key"):
             draw(small("Whoever has it controls the room. Keep it to take control again after a reload."))
             st.code(key, language=None)
