@@ -172,17 +172,18 @@ class FinetuneRun:
         self.folder.set_values("config", self.config.to_dict())
         self.folder.set_arrays("baselines", {"words": bag_of_words(self.data, self.spec.seed),
                                              "lstm": lstm(self.data, self.spec.seed)})
-        self.features = self._features() if self.spec.way == "frozen" else None
+        frozen = self.spec.way == "frozen"
+        self.features = {part: self._cls(part) for part in ("train", "test")} if frozen else {}
         self._look()
 
-    def _features(self) -> Tensor:
-        """(n_train, 1, D) last [CLS] vectors of a frozen encoder, computed once."""
-        return torch.cat([self._cls(self.rows["train"][i : i + 32]) for i in range(0, len(self.rows["train"]), 32)])
-
     @torch.no_grad()
-    def _cls(self, rows: list[np.ndarray]) -> Tensor:
-        _, hidden = core.encode(self.model, pad(rows, int(self.table.local[0])))
-        return hidden[:, :1]
+    def _cls(self, part: str) -> Tensor:
+        """(n, 1, D) last [CLS] vectors of 'train' or 'test'."""
+        rows, found = self.rows[part], []
+        for start in range(0, len(rows), 32):
+            _, hidden = core.encode(self.model, pad(rows[start : start + 32], int(self.table.local[0])))
+            found.append(hidden[:, :1])
+        return torch.cat(found)
 
     def chosen(self) -> np.ndarray:
         """Examples of the present step; every epoch in its own order."""
@@ -208,8 +209,8 @@ class FinetuneRun:
             self._look()
 
     def _loss(self, chosen: np.ndarray, classes: Tensor) -> tuple[Tensor, Tensor]:
-        if self.features is not None:
-            logits = core.classification_logits(self.model, self.features[chosen])
+        if self.features:
+            logits = core.classification_logits(self.model, self.features["train"][chosen])
             return F.cross_entropy(logits, classes), logits
         inputs = pad([self.rows["train"][i] for i in chosen], int(self.table.local[0]))
         return classifier_loss(self.model, inputs, classes)
@@ -217,10 +218,8 @@ class FinetuneRun:
     @torch.no_grad()
     def _look(self) -> None:
         """At an epoch's end: the test set, and the weights that changed."""
-        epoch, parts = self.step // self.per_epoch, []
-        for start in range(0, len(self.rows["test"]), 32):
-            parts.append(self._cls(self.rows["test"][start : start + 32]))
-        cls = torch.cat(parts)  # (n_test, 1, D)
+        epoch = self.step // self.per_epoch
+        cls = self.features["test"] if self.features else self._cls("test")  # (n_test, 1, D)
         logits = core.classification_logits(self.model, cls)
         classes = self.classes["test"]
         self.curves["test_accuracy"].append(float((logits.argmax(-1) == classes).float().mean()))
