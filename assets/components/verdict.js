@@ -16,7 +16,7 @@ export default function (component) {
 
 function drawSide(side, look) {
   const box = make("section", "bw-side");
-  if (side.title) box.appendChild(make("h3", "", side.title));
+  if (side.title) box.appendChild(make("p", "bw-title", side.title));
   if (side.text) box.appendChild(markedText(side.text));
   for (const bar of side.bars) box.appendChild(drawBar(bar, side, bar.label === side.best, look));
   if (side.hidden) box.appendChild(make("p", "bw-quiet", `${side.hidden} less likely labels are in the table`));

@@ -15,7 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_core.trace import Array, Trace
+from bert_core.load import Loaded
+from bert_core.measures.attribution import Attribution, Target, integrated_gradients
+from bert_core.trace import Array, Trace, TraceRequest
+
+#: Largest share by which integrated gradients may miss the change that they explain.
+COMPLETE = 0.01
+#: Points on their path, to begin with and at most.
+FIRST_STEPS, MOST_STEPS = 32, 256
+#: Change of a target below which its share can't be told.
+LEAST_CHANGE = 1e-4
 
 
 class Influence(NamedTuple):
@@ -29,7 +38,8 @@ class Influence(NamedTuple):
         attention: (T,) weight from [CLS], mean over the heads of the last
             layer, 0 to 1.
         output: the logit that is explained.
-        gap: how far the gradients' sum is from the logit's change, as a share.
+        gap: how far the gradients' sum is from the logit's change, as a share
+            of it; None where the logit doesn't change.
     """
 
     tokens: tuple[str, ...]
@@ -38,7 +48,7 @@ class Influence(NamedTuple):
     gradients: Array
     attention: Array
     output: float
-    gap: float
+    gap: float | None
 
 
 class Disagreement(NamedTuple):
@@ -67,6 +77,20 @@ def cls_attention(trace: Trace) -> Array:
 def attention_of_layer(trace: Trace, layer: int = -1) -> Array:
     """Weights from [CLS], mean over the layer's heads, (T,)."""
     return cls_attention(trace)[layer].mean(axis=0)
+
+
+def complete_gradients(loaded: Loaded, request: TraceRequest, target: Target) -> Attribution:
+    """Integrated gradients with as many points on the path as completeness needs.
+
+    The points are doubled until the values sum to the target's change within
+    COMPLETE of it, at most to MOST_STEPS; `gap` says what was reached.
+    """
+    steps = FIRST_STEPS
+    result = integrated_gradients(loaded, request, target, steps)
+    while steps < MOST_STEPS and result.gap > COMPLETE and abs(result.output - result.baseline) > LEAST_CHANGE:
+        steps *= 2
+        result = integrated_gradients(loaded, request, target, steps)
+    return result
 
 
 def disagreement(influence: Influence) -> Disagreement | None:

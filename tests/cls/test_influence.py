@@ -5,9 +5,9 @@ import pytest
 
 from bert_core import TraceRequest, load_engine
 from bert_core.load import shipped_names
-from bert_core.measures.attribution import Target, integrated_gradients, leave_one_out
+from bert_core.measures.attribution import Target, leave_one_out
+from bert_core.measures.cls import complete_gradients
 from bert_core.tasks import classify, is_next
-from ui.views.cls_answer import STEPS
 
 PAIR = ("The girl opened the old wooden box.", "Inside she found a letter.")
 SENTENCES = ("The film was slow, but I loved every minute of it.", "I would not recommend this place to anyone.",
@@ -18,7 +18,7 @@ SENTENCES = ("The film was slow, but I loved every minute of it.", "I would not 
 def test_gradients_are_complete_for_the_next_sentence_head(name):
     loaded = load_engine(name).loaded(name)
     for index in (0, 1):
-        result = integrated_gradients(loaded, TraceRequest(*PAIR), Target("nsp", index), steps=STEPS)
+        result = complete_gradients(loaded, TraceRequest(*PAIR), Target("nsp", index))
         change = result.output - result.baseline
         assert abs(result.values.sum() - change) <= 0.01 * abs(change)
         assert result.gap <= 0.01
@@ -28,7 +28,7 @@ def test_gradients_are_complete_for_the_next_sentence_head(name):
 @pytest.mark.parametrize("text", SENTENCES)
 def test_gradients_are_complete_for_the_shipped_classifier(name, text):
     loaded = load_engine(name).loaded(name)
-    result = integrated_gradients(loaded, TraceRequest(text), Target("classification", 1), STEPS)
+    result = complete_gradients(loaded, TraceRequest(text), Target("classification", 1))
     assert result.gap <= 0.01
 
 

@@ -11,7 +11,14 @@ import streamlit as st
 from bert_core import Trace, TraceRequest
 from bert_core.measures import attribution
 from bert_core.measures.attribution import Target
-from bert_core.measures.cls import Disagreement, Influence, attention_of_layer, disagreement
+from bert_core.measures.cls import (
+    LEAST_CHANGE,
+    Disagreement,
+    Influence,
+    attention_of_layer,
+    complete_gradients,
+    disagreement,
+)
 from bert_core.tasks.sentences import Classification, label_names, read_logits
 from ui import chips, components, controls, notices, state
 from ui.state import Here
@@ -22,8 +29,6 @@ PARTS = ("logits", "attention_probs", "hidden_states")
 AT_ONCE, MOST = 48, 128
 #: Labels that get a bar; a model with more has the rest in the table.
 BARS = 8
-#: Points on the path of integrated gradients.
-STEPS = 32
 
 
 def answer(trace: Trace) -> Classification:
@@ -98,8 +103,9 @@ def _influence(here: Here, trace: Trace, index: int) -> Influence | None:
         return None
     request = TraceRequest(here.text, here.pair, model=here.model)
     left_out, gradients = _attributions(request, index)
+    moved = abs(gradients.output - gradients.baseline) > LEAST_CHANGE
     return Influence(trace.encoding.tokens, trace.encoding.content, left_out.values, gradients.values,
-                     attention_of_layer(trace), left_out.output, gradients.gap)
+                     attention_of_layer(trace), left_out.output, gradients.gap if moved else None)
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
@@ -107,7 +113,7 @@ def _attributions(request: TraceRequest, index: int) -> tuple[attribution.Attrib
     loaded = state.engine().loaded(request.model)
     target = Target("classification", index)
     return (attribution.leave_one_out(loaded, request, target),
-            attribution.integrated_gradients(loaded, request, target, steps=STEPS))
+            complete_gradients(loaded, request, target))
 
 
 def _draw_strip(strip: Influence, label: str) -> None:
@@ -126,9 +132,10 @@ def _draw_strip(strip: Influence, label: str) -> None:
     components.mount("influence", "cls_strip", components.pack(header, {"values": values}))
     if differ is not None:
         say(_difference(strip, differ), strong=True)
+    complete = "" if strip.gap is None else (
+        f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. ")
     say(f"Left out and gradients: change of the logit of “{label}” (now {strip.output:+.2f}); red raises it. "
-        f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. "
-        "Attention: from [CLS], last layer, mean of its heads.")
+        f"{complete}Attention: from [CLS], last layer, mean of its heads.")
 
 
 def _difference(strip: Influence, differ: Disagreement) -> str:
