@@ -15,6 +15,7 @@ function gridPicture(view, geometry, paint) {
   if (view.gridKey === key) return view.gridImage;
   const { size, layers, heads } = view.data, table = rampTable(paint);
   const small = new ImageData(size, size), pixels = new Uint32Array(small.data.buffer);
+  const stamp = new OffscreenCanvas(size, size), ink = stamp.getContext("2d");
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
   const whole = new OffscreenCanvas(geometry.width * ratio, geometry.height * ratio), context = whole.getContext("2d");
   context.scale(ratio, ratio);
@@ -22,8 +23,9 @@ function gridPicture(view, geometry, paint) {
   context.imageSmoothingQuality = "high";
   for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
     thumbnail(view.data, layer, head).forEach((q, i) => { pixels[i] = table[q]; });
+    ink.putImageData(small, 0, 0);
     const [x, y] = cellPlace(geometry, layer, head);
-    context.drawImage(toCanvas(small), x, y, geometry.cell, geometry.cell);
+    context.drawImage(stamp, x, y, geometry.cell, geometry.cell);
   }
   view.gridKey = key;
   view.gridImage = whole;

@@ -30,7 +30,7 @@ function drawHead(view, parent, paint) {
     `from ${geometry.kind === "map" ? "rows to columns" : "the left to the right"}. Arrow keys move the token, ` +
     "Left and Right change the direction, Enter pins it, Escape lets go.";
   const { element, context } = headCanvas(view, parent, geometry, label);
-  const surface = new CanvasSurface(context);
+  const surface = new CanvasSurface(context, true);
   paintHead(view, surface, maps, geometry, paint, focusOf(view));
   headEvents(view, element, geometry);
 }
@@ -83,7 +83,7 @@ function paintLines(view, surface, maps, geometry, paint, focus) {
       surface.curve(label, y(q) + shift, width - label, y(k) + shift, colour, 0.7 + 2.6 * p, Math.min(1, Math.sqrt(p) * 0.95));
     }
   });
-  if (surface instanceof CanvasSurface) {
+  if (surface.onScreen) {
     const labels = lineLabels(view, maps[0].items, geometry, paint);
     surface.raster(labels, 0, 0, labels.width / labelRatio(), labels.height / labelRatio());
   } else labelLines(surface, maps[0].items, geometry, paint, font);
@@ -92,7 +92,7 @@ function paintLines(view, surface, maps, geometry, paint, focus) {
 function labelLines(surface, items, { row, label, width, top }, paint, font) {
   const size = row > 20 ? 15 : 12.5, fill = rgb(paint.ink);
   items.forEach((item, i) => {
-    const text = shorten(item.text, label, size), y = top + (i + 0.5) * row;
+    const text = shorten(item.text, label, size), y = top + (i + 0.5) * row + 1;
     surface.text(label - 8, y, text, { fill, size, align: "right", font });
     surface.text(width - label + 8, y, text, { fill, size, font });
   });

@@ -11,7 +11,7 @@ export default function (component) {
   view.draw();
   onThemeChange(parentElement, view.draw);
   if (!view.resizes) {
-    view.resizes = new ResizeObserver(() => view.draw());
+    view.resizes = new ResizeObserver(() => { if (root.clientWidth !== view.width) view.draw(); });
     view.resizes.observe(root);
   }
   return () => { clearInterval(view.tour); view.resizes.disconnect(); view.resizes = null; view.tour = null; };
@@ -87,6 +87,7 @@ function drawAll(view) {
   const { root } = view, part = (name) => root.querySelector(`.${name}`);
   const paint = theme(root.getRootNode() instanceof ShadowRoot ? root.getRootNode() : root.parentElement);
   view.paint = paint;
+  view.width = root.clientWidth;
   view.font = cssValue(root, "--st-font") || "sans-serif";
   root.classList.toggle("att-narrow", root.clientWidth < 820);
   drawScrub(view, part("att-scrub"));

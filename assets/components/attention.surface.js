@@ -2,7 +2,8 @@
 // Both know rect, curve, text and raster; coordinates are CSS pixels.
 
 class CanvasSurface {
-  constructor(context) { this.context = context; }
+  // onScreen: what is drawn may be kept as a picture of the screen's sharpness.
+  constructor(context, onScreen = false) { this.context = context; this.onScreen = onScreen; }
 
   rect(x, y, width, height, fill, alpha = 1) {
     this.context.globalAlpha = alpha;
