@@ -104,8 +104,17 @@ def steer(run: RunView, what: str) -> None:
         notices.note("This run belongs to another visitor: you can watch it. Reset starts one of your own.")
 
 
+def goes_on(run: RunView | None) -> bool:
+    """Whether a run waits for the trainer or has it, so that its page must look again."""
+    return run is not None and run.status.state in ("waiting", "running")
+
+
 def ticking(draw: Callable[[], None], active: bool) -> None:
-    """Draw once, or again every TICK seconds while a run goes on."""
+    """Draw once, or again every TICK seconds while a run goes on.
+
+    A fragment keeps the pace it was made with: when a run begins or ends inside
+    it, `draw` must rerun the page.
+    """
     st.fragment(draw, run_every=TICK if active else None)()
 
 

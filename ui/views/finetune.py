@@ -41,17 +41,17 @@ def settings() -> tuple[FinetuneSpec, dict[str, str]]:
 def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Everything that moves while a run goes on."""
     run = training.current(RUN, FinetuneSpec.kind)
-    active = run is not None and run.status.state in ("waiting", "running")
+    going = training.goes_on(run)
 
     def draw() -> None:
         now = training.current(RUN, FinetuneSpec.kind)
         buttons(now, spec, files)
         shown = now if now is not None and now.spec.task == spec.task else None
         pictures(shown, spec)
-        if active and (now is None or now.status.state not in ("waiting", "running")):
+        if training.goes_on(now) != going:
             st.rerun()
 
-    training.ticking(draw, active)
+    training.ticking(draw, going)
 
 
 def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> None:

@@ -77,7 +77,7 @@ def own_text() -> str | None:
 def page(spec: PretrainSpec) -> None:
     """Everything that moves while a run goes on."""
     run = training.current(RUN, PretrainSpec.kind)
-    active = run is not None and run.status.state in ("waiting", "running")
+    going = training.goes_on(run)
 
     def draw() -> None:
         now = training.current(RUN, PretrainSpec.kind)
@@ -85,10 +85,10 @@ def page(spec: PretrainSpec) -> None:
         sentence = controls.text("A sentence about the small world; [MASK] is a gap", "film", SENTENCE, MAX_SENTENCE)
         show_film(now, now.spec if now else spec, sentence)
         pretrain_curves.draw(now, now.spec if now else spec, underneath(now))
-        if active and (now is None or now.status.state not in ("waiting", "running")):
+        if training.goes_on(now) != going:
             st.rerun()
 
-    training.ticking(draw, active)
+    training.ticking(draw, going)
 
 
 def underneath(run: RunView | None) -> RunView | None:
