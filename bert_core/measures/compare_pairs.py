@@ -11,10 +11,11 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bert_core.measures.compare import join
 from bert_core.measures.surprise import causal_log_probs, masked_one_at_a_time, masked_surprise, scored_places, taken
 from bert_core.serving import Engine
 from bert_core.trace import TraceRequest
@@ -116,24 +117,45 @@ def log_likelihoods(engine: Engine, model: str, texts: Sequence[str]) -> list[fl
             for group, encoding, where in zip(rows, encodings, places, strict=True)]
 
 
-def judge(engine: Engine, models: Sequence[str], pairs: Sequence[Pair],
+def joined_likelihoods(engine: Engine, left: str, right: str, texts: Sequence[str]) -> list[float]:
+    """ELMo's way: each token scored by the renormalised product of the two one-way readers, summed, in nats.
+
+    Raises:
+        ValueError: the two models cut the texts into different pieces.
+    """
+    places = [scored_places(engine.loaded(left).tokenizer.encode(text)) for text in texts]
+    runs = engine.run_many([TraceRequest(text, model=name, parts=("lm_logits",)) for name in (left, right)
+                            for text in texts])
+    scores = []
+    for one, other, where in zip(runs[:len(texts)], runs[len(texts):], places, strict=True):
+        if one.input_ids.tolist() != other.input_ids.tolist():
+            raise ValueError(f"{left} and {right} cut the text into different pieces; their product means nothing")
+        joined = join(causal_log_probs(one, where), causal_log_probs(other, where))
+        scores.append(-float(taken(joined, one, where).sum()))
+    return scores
+
+
+def judge(engine: Engine, models: Mapping[str, Sequence[str]], pairs: Sequence[Pair],
           at_once: int = 4) -> Iterator[tuple[int, dict[str, list[bool]]]]:
     """Let every model judge the pairs, a few at a time.
 
     Args:
+        models: name of a judge -> its model, or the left and the right reader
+            whose product judges.
         at_once: pairs in one batch.
 
     Yields:
-        The number of pairs judged so far, and for each model whether it was
+        The number of pairs judged so far, and for each judge whether it was
         right about each pair of this batch.
     """
     for start in range(0, len(pairs), at_once):
         some = pairs[start:start + at_once]
         texts = [text for pair in some for text in (pair.good, pair.bad)]
         verdicts = {}
-        for model in models:
-            scores = log_likelihoods(engine, model, texts)
-            verdicts[model] = [good > bad for good, bad in zip(scores[::2], scores[1::2], strict=True)]
+        for name, parts in models.items():
+            score = joined_likelihoods if len(parts) == 2 else log_likelihoods
+            scores = score(engine, *parts, texts)
+            verdicts[name] = [good > bad for good, bad in zip(scores[::2], scores[1::2], strict=True)]
         yield start + len(some), verdicts
 
 

@@ -11,6 +11,9 @@ from bert_core.measures.compare import Readers
 
 pytestmark = pytest.mark.browser
 
+#: Milliseconds for plotly to be fetched and drawn on a busy machine.
+PATIENCE = 60_000
+
 TEXT = "A cat slept in the garden."
 
 
@@ -29,7 +32,7 @@ def test_type_choose_read_and_restore(visitor, new_visitor):
     visitor.after(run)
     expect(page.locator(".cmp-card")).to_have_count(3)
     expect(page.locator(".cmp-of").first).to_contain_text("“slept”")
-    expect(page.get_by_text("Not a GPT")).to_be_visible()
+    expect(page.get_by_text("Not a GPT: the BERT beside it")).to_be_visible()
     assert page.locator(".cmp-guess").count() == 15
     engine = load_engine()
     question = compare.question_at(engine.loaded().tokenizer.encode(TEXT), 3)
@@ -71,6 +74,6 @@ def test_predict_then_reveal(visitor):
     page.get_by_role("button", name="Reveal", exact=True).last.click()
     visitor.after(run)
     expect(page.get_by_text("The numbers say")).to_be_visible()
-    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=PATIENCE)
     assert "shown=" in page.url
     visitor.no_traceback()

@@ -65,15 +65,26 @@ def test_judging_compares_good_with_bad(engine, readers):
     pairs = [Pair("x", "the dog barked", "the dog night"), Pair("y", "a cat slept", "a cat is"),
              Pair("x", "we walked home", "we walked of")]
     done, right = [], []
-    for count, verdicts in compare_pairs.judge(engine, [readers.left], pairs, at_once=2):
+    for count, verdicts in compare_pairs.judge(engine, {"gpt": [readers.left]}, pairs, at_once=2):
         done.append(count)
-        right += verdicts[readers.left]
+        right += verdicts["gpt"]
     scores = compare_pairs.log_likelihoods(engine, readers.left, [t for p in pairs for t in (p.good, p.bad)])
     assert done == [2, 3]
     assert right == [scores[n] > scores[n + 1] for n in (0, 2, 4)]
     parts = compare_pairs.tallies(pairs, right)
     assert parts["x"] == Tally(right[0] + right[2], 2)
     assert compare_pairs.overall(parts).count == 3
+
+
+def test_the_product_of_two_readers_judges_token_by_token(engine, readers):
+    text = "the dog barked"
+    score = compare_pairs.joined_likelihoods(engine, readers.left, readers.right, [text])[0]
+    total = 0.0
+    for position in (1, 2, 3):
+        question = compare.question_at(engine.loaded(readers.masked).tokenizer.encode(text), position)
+        readings, _ = compare.read(engine, question, readers, ("elmo",))
+        total += readings["elmo"].log_likelihood
+    assert score == pytest.approx(total, abs=1e-4)
 
 
 def test_writing_is_greedy_and_takes_no_specials(engine, readers):

@@ -8,6 +8,7 @@ import streamlit as st
 
 from bert_core.figures import compare_curves as figures
 from bert_core.measures import compare_pairs
+from bert_core.measures.compare import Readers
 from bert_core.measures.compare_pairs import Pair, Tally
 from ui import controls
 from ui.state import Here
@@ -23,13 +24,15 @@ class Job:
     """A visitor's run of the experiment; lives in their session.
 
     Attributes:
-        models: model -> the reader whose colour it has.
+        models: judge -> its model, or the two models whose product judges.
+        looks: judge -> the reader whose colour it has.
         pairs: to be judged, phenomena taking turns.
-        right: model -> verdicts so far, in the order of `pairs`.
+        right: judge -> verdicts so far, in the order of `pairs`.
         stopped: whether the visitor stopped it.
     """
 
-    models: dict[str, str]
+    models: dict[str, tuple[str, ...]]
+    looks: dict[str, str]
     pairs: tuple[Pair, ...]
     right: dict[str, list[bool]] = field(default_factory=dict)
     stopped: bool = False
@@ -50,28 +53,40 @@ class Job:
 def experiment(here: Here) -> None:
     """The controls and, as it comes in, the chart."""
     readers = choose_readers(here)
-    models = {name: reader for reader, name in
-              (("both", readers.masked), ("left", readers.left), ("right", readers.right)) if name}
     kinds = compare_pairs.phenomena()
     say(f"Of two sentences that differ in one word, which does each model find likelier? {len(kinds)} phenomena, "
         "25 pairs of each, written for this project.")
     with controls.row():
         each = controls.slider("Pairs of each phenomenon", 1, 25, "each", 5)
-        st.button("Run", type="primary", on_click=_begin, args=(models, each))
+        st.button("Run", type="primary", on_click=_begin, args=(readers, each))
         st.button("Stop", on_click=_stop, disabled=not _is_running())
     st.session_state["_compare_slots"] = st.empty(), st.empty()
     _draw()
     table("One pair of each phenomenon", ("phenomenon", "asks whether", "good", "bad"),
           [(p.phenomenon, kinds[p.phenomenon], p.good, p.bad)
            for p in compare_pairs.sample(compare_pairs.read_pairs(), 1)], summary="One pair of each phenomenon")
-    say("One-way models are scored by log-likelihood, BERT by pseudo-log-likelihood (one piece masked at a time). "
+    say("One-way models are scored by log-likelihood, BERT by pseudo-log-likelihood (one piece masked at a time), "
+        "ELMo's way by the product of the two one-way readers at each token. "
         "Whiskers are Wilson's 95 % intervals: with few pairs they are wide, and where they overlap this run shows no "
         "difference.", "cmp-small")
 
 
-def _begin(models: dict[str, str], each: int) -> None:
+def _begin(readers: Readers, each: int) -> None:
+    """Start anew with every model that is here, and the product of the two one-way readers if both are."""
+    parts = {"both": (readers.masked,), "left": (readers.left,), "right": (readers.right,)}
+    parts = {reader: models for reader, models in parts.items() if models[0]}
+    if {"left", "right"} <= parts.keys() and _share_pieces(readers):
+        parts["elmo"] = (readers.left, readers.right)
+    looks = {" × ".join(models): reader for reader, models in parts.items()}
     pairs = compare_pairs.sample(compare_pairs.read_pairs(), each)
-    st.session_state[_JOB] = Job(models, pairs, {model: [] for model in models})
+    st.session_state[_JOB] = Job({name: parts[reader] for name, reader in looks.items()}, looks, pairs,
+                                 {name: [] for name in looks})
+
+
+def _share_pieces(readers: Readers) -> bool:
+    """Whether both one-way readers have the same vocabulary."""
+    left, right = (VisitorEngine().loaded(name).tokenizer.backend for name in (readers.left, readers.right))
+    return left.get_vocab() == right.get_vocab()
 
 
 def _stop() -> None:
@@ -89,7 +104,7 @@ def go_on(here: Here) -> None:
     if job is None or not job.running:
         return
     start = job.done
-    for turn, (_, verdicts) in enumerate(compare_pairs.judge(VisitorEngine(), list(job.models), job.pairs[start:])):
+    for turn, (_, verdicts) in enumerate(compare_pairs.judge(VisitorEngine(), job.models, job.pairs[start:])):
         for model, right in verdicts.items():
             job.right[model] += right
         if turn % REDRAW == REDRAW - 1 or not job.running:
@@ -122,5 +137,5 @@ def _chart(job: Job) -> None:
             rows.append((kind, model, f"{tally.right} of {tally.count}", f"{tally.accuracy:.0%}",
                          f"{low:.0%} to {high:.0%}"))
     whole = {model: {**tallies, "all together": compare_pairs.overall(tallies)} for model, tallies in parts.items()}
-    chart(figures.pairs_figure(whole, job.models), f"pairs_{job.done}", "Minimal pairs judged right",
+    chart(figures.pairs_figure(whole, job.looks), f"pairs_{job.done}", "Minimal pairs judged right",
           ("phenomenon", "model", "right", "share", "95 % interval"), rows)

@@ -27,6 +27,7 @@ def surprise_of_all(here: Here) -> None:
     if len(found[0].tokens) == surprise.MAX_SCORED:
         notices.note(f"Only the first {surprise.MAX_SCORED} pieces are scored: BERT needs a run for each.")
     _totals(found)
+    say(_elmo_line({one.reader: one for one in found}))
     same = [one for one in found if one.tokens == found[0].tokens]
     rows = [(f"{n + 1} {token}", *(float(one.nats[n]) for one in same)) for n, token in enumerate(found[0].tokens)]
     chart(figures.surprise_figure(found), "surprise", "Surprise of each token in nats",
@@ -38,6 +39,16 @@ def surprise_of_all(here: Here) -> None:
     say("Only the one-way sums are minus the log-probability of the sentence. BERT guesses each token with all the "
         "others in sight, so its sum is a *pseudo*-log-likelihood: lower, and no probability of anything. The product "
         "of the two one-way readers sees both sides of each token too.", "cmp-small")
+
+
+def _elmo_line(found: dict[str, Surprise]) -> str:
+    """The paper's argument over the whole sentence, '' where one of the two readings is missing."""
+    if not {"both", "elmo"} <= found.keys() or found["both"].tokens != found["elmo"].tokens:
+        return ""
+    deep, joined = found["both"].total, found["elmo"].total
+    side = "for" if deep < joined else "against"
+    return (f"Over this sentence BERT is surprised by {deep:.1f} nats, the two one-way readers joined at the end by "
+            f"{joined:.1f}: **{side}** the paper's argument.")
 
 
 def _totals(found: tuple[Surprise, ...]) -> None:
