@@ -29,10 +29,10 @@ def test_train_the_head_try_a_sentence_read_errors_and_keep_it(visitor):
     page.get_by_label("Try a sentence").press("Enter")
     best = page.locator(".bw-classes [role=listitem]").filter(has_text="food")
     expect(best).to_have_attribute("style", re.compile("font-weight: ?600"))
-    for look in ("Calibration", "[CLS] space", "Attention", "Errors"):
-        page.get_by_text(look, exact=True).first.click()
+    for look in ("Calibration", "[CLS] space", "Attention"):
+        page.get_by_role("radio", name=look, exact=True).click()
         expect(page.locator(".js-plotly-plot").nth(1)).to_be_visible()
-    page.get_by_text("Keep it", exact=True).click()
+    page.get_by_role("radio", name="Keep it", exact=True).click()
     page.get_by_role("button", name="Keep it for this visit").click()
     expect(page.get_by_text("Kept as mine:topic-frozen-")).to_be_visible()
     visitor.no_traceback()

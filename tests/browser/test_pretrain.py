@@ -31,7 +31,7 @@ def test_the_random_start_is_on_screen_before_anything_is_pressed(visitor):
     expect(page.locator(".film-step")).to_have_text("random start")
     expect(page.locator(".film-line")).to_have_count(5)
     expect(page.locator("[data-state=none]")).to_be_visible()
-    page.get_by_text("The numbers as a table").first.click()
+    page.locator(".film-says summary").click()
     expect(page.locator(".film-says table tbody tr")).to_have_count(1)
     visitor.no_traceback()
 
@@ -79,7 +79,7 @@ def test_what_a_step_sees_and_an_experiment_asked_first(visitor):
     expect(page.get_by_text("A token may look only to its left")).to_be_visible()
     page.get_by_text("The same", exact=True).click()
     expect(page.get_by_text("Not what is expected.")).to_be_visible()
-    page.get_by_text("What a step sees", exact=True).click()
+    page.get_by_role("radio", name="What a step sees").click()
     expect(page.locator(".lb-pair")).to_have_count(5, timeout=60_000)
     chosen = page.locator(".lb-token:not(.lb-untouched)").count()
     assert chosen == page.locator(".lb-label").count() > 5
@@ -87,8 +87,8 @@ def test_what_a_step_sees_and_an_experiment_asked_first(visitor):
 
 
 @pytest.mark.parametrize("parameters", [
-    {"run": "../../etc"}, {"run": "f" * 32}, {"layer": "99", "head": "x", "frame": "-1"},
-    {"film": "<script>alert(1)</script> [MASK] 😀 漢字"}, {"film": "[MASK] " * 22, "experiment": "none such"},
+    {"run": "f" * 32, "layer": "99", "head": "x", "frame": "-1"}, {"film": "<script>alert(1)</script> [MASK] 😀 漢字"},
+    {"run": "../../etc", "film": "[MASK] " * 22, "experiment": "none such"},
 ])
 def test_links_and_sentences_of_any_kind_get_an_answer(visitor, parameters):
     page = visitor.open("pretrain", **parameters)

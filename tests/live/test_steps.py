@@ -63,7 +63,7 @@ def test_pre_training_steps_equal_bert_for_pre_training(lesson):
         expected = theirs(
             input_ids=batch.inputs.input_ids, attention_mask=batch.inputs.attention_mask.long(),
             token_type_ids=batch.inputs.token_type_ids, labels=labels, next_sentence_label=batch.labels).loss
-        assert float(loss) == pytest.approx(float(expected), abs=1e-8)
+        assert loss.item() == pytest.approx(expected.item(), abs=1e-8)
         for value, optimizer in zip((loss, expected), optimizers, strict=True):
             optimizer.zero_grad()
             value.backward()
@@ -92,7 +92,7 @@ def test_fine_tuning_steps_equal_bert_for_sequence_classification():
         whole = finetuning.pad([rows[i] for i in chosen])
         expected = theirs(input_ids=whole.input_ids, attention_mask=whole.attention_mask.long(),
                           labels=classes[list(chosen)]).loss
-        assert float(loss) == pytest.approx(float(expected), abs=1e-8)
+        assert loss.item() == pytest.approx(expected.item(), abs=1e-8)
         for value, optimizer in zip((loss, expected), optimizers, strict=True):
             optimizer.zero_grad()
             value.backward()
