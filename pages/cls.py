@@ -22,5 +22,5 @@ elif view == HEAD:
     cls_head.draw(here, "classification")
 else:
     cls_nsp.draw(here)
-task_models.attention_link(here)
+task_models.attention_button(here)
 shell.close_page(here)

@@ -22,5 +22,5 @@ elif view == PAIRS:
     here = tasks_sentences.draw_pair(here)
 else:
     tasks_sentences.draw_acceptability(here)
-task_models.attention_link(here)
+task_models.attention_button(here)
 shell.close_page(here)

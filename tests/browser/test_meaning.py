@@ -49,7 +49,7 @@ def test_map_and_neighbours(new_visitor, width):
     visitor = new_visitor(width=width)
     visitor.open("meaning", text=RIVER, word="bank", view="Map", layer=2)
     points = visitor.page.locator(".js-plotly-plot .scatterlayer .point")
-    assert points.count() == 7 + 3  # six shipped, one typed, three in the legend
+    assert points.count() == 7  # six shipped, one typed
     visitor.open("meaning", text=RIVER, word="bank", view="Neighbours")
     marked = visitor.page.locator("[data-testid=stHtml] mark").all_inner_texts()
     assert len(marked) == 20

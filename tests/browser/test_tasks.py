@@ -96,7 +96,7 @@ def test_each_picture_opens_into_its_attention(visitor):
     visitor.open("tasks", text=NAMES)
     if not is_here(visitor, "twin-bert-ner"):
         return
-    visitor.page.get_by_role("link", name="Open this in the attention of twin-bert-ner").click()
+    visitor.page.get_by_role("button", name="Open this in the attention of twin-bert-ner").click()
     visitor.page.wait_for_url("**/attention?*")
     visitor.wait_ready(NAMES)
     assert "twin-bert-ner" in visitor.page.locator("[data-ready]").inner_text()

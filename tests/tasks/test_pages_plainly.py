@@ -1,5 +1,6 @@
 """The three pages in Streamlit's test runner: answers with a head, one plain line without, links restored."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,23 @@ def test_a_bad_view_in_a_link_is_dropped_and_said(open_page, tiny_classifier):
 def test_a_word_in_one_sentence_only_is_said(open_page, tiny_bert):
     app = open_page("meaning", tiny_bert, word="your own word", own="zebra", text="the dog barked")
     assert "“zebra” stands in 0 sentence" in said(app)
+
+
+def test_the_model_trained_for_the_task_answers_and_opens_into_its_attention(open_page, tiny_bert, tiny_ner, tmp_path):
+    shutil.copytree(tiny_ner, tmp_path / "twin-bert-ner")
+    app = open_page("tasks", tiny_bert, view="Entities", text="we walked home")
+    assert "twin-bert-ner finds" in said(app)
+    app.button(key="to_attention").click().run()
+    assert not app.exception
+    assert (app.session_state["_page"], app.session_state["model"]) == ("attention", "twin-bert-ner")
+    assert app.session_state["text"] == "we walked home"
+
+
+def test_swap_and_random_change_the_inputs_themselves(open_page, tiny_bert):
+    app = open_page("cls", tiny_bert, view="Next sentence", text="the dog barked", pair="we walked home")
+    app.button(key="nsp_swap").click().run()
+    assert (app.session_state["text"], app.session_state["pair"]) == ("we walked home", "the dog barked")
+    app.button(key="nsp_random").click().run()
+    assert app.session_state["text"] == "we walked home"
+    assert app.session_state["pair"] != "the dog barked"
+    assert not app.exception

@@ -14,7 +14,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bert_core import load
-from ui import controls, state
+from bert_core.serving.rooms import View
+from ui import controls, going, state
 from ui.state import Here
 
 Value = TypeVar("Value")
@@ -134,9 +135,9 @@ def say(text: str, strong: bool = False) -> None:
     st.html(f"<p><strong>{words}</strong></p>" if strong else f"<p>{words}</p>")
 
 
-def attention_link(here: Here) -> None:
-    """A link to the attention inside this very answer."""
+def attention_button(here: Here) -> None:
+    """A way to the attention inside this very answer: the same input, the same model, in this session."""
     if ATTENTION.exists():
-        values = {"model": here.model, "text": here.text} | ({"pair": here.pair} if here.pair else {})
-        st.page_link("pages/attention.py", label=f"Open this in the attention of {here.model}",
-                     icon=":material/open_in_new:", query_params=values)
+        inputs = (("model", here.model), ("pair", here.pair or ""), ("text", here.text))
+        st.button(f"Open this in the attention of {here.model}", key="to_attention", icon=":material/open_in_new:",
+                  type="tertiary", on_click=going.to, args=(View("attention", inputs, ()),))
