@@ -98,9 +98,14 @@ class PythonTokenizer(Tokenizer):
         for number, word in enumerate(text.split()):
             start = text.index(word, place)
             place = start + len(word)
-            pieces = self._theirs.convert_tokens_to_ids(self._theirs.tokenize(word))
-            found += [(piece, Span(start, place, number)) for piece in pieces]
+            found += [(piece, Span(start, place, number)) for piece in self._pieces(word)]
         return found
+
+    def _pieces(self, word: str) -> list[int]:
+        try:
+            return self._theirs.convert_tokens_to_ids(self._theirs.tokenize(word))
+        except Exception as error:  # each tokenizer written in Python raises its own
+            raise ValueError(f"the tokenizer can't split this text ({first_line(error)})") from None
 
     def _aligned(self, whole: list[int], sentences: list[list[tuple[int, Span]]]) -> SimpleNamespace:
         """Find each sentence's pieces in the sequence with specials, in order."""
