@@ -1,0 +1,198 @@
+"""The page One way, both ways: each view, links, and what can't be answered."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import numpy as np
+import pytest
+
+from bert_core import TraceRequest, load_engine
+from bert_core.figures import compare as figures
+from bert_core.figures import compare_cards
+from bert_core.measures import compare, compare_pairs
+from bert_core.measures.compare import Question
+from tests.payloads import drawn, is_ready, visit
+from ui.views.compare_ask import examples
+from ui.views.compare_experiment import Job
+
+TEXT = "The dog barked all night."
+
+
+def bodies(at) -> str:
+    return " ".join(element.proto.body for element in at.get("html"))
+
+
+def test_three_readers_answer_the_same_place():
+    at = visit("compare", text=TEXT, at="2", k="7")
+    is_ready(at)
+    cards = drawn(at, "compare")["cards"]
+    assert [card["reader"] for card in cards] == ["both", "left", "hidden"]
+    assert [len(card["rows"]) for card in cards] == [7, 7, 7]
+    assert all(card["truth"]["word"] == "dog" for card in cards)
+    engine = load_engine()
+    masked = engine.run(TraceRequest(TEXT, masked=(2,), model="twin-bert"))
+    causal = engine.run(TraceRequest(TEXT, model="twin-gpt"))
+    rows = {"both": masked.mlm_logits[0], "left": causal.lm_logits[1]}
+    for card in cards[:2]:
+        p = np.exp(compare.log_softmax(rows[card["reader"]])[causal.input_ids[2]])
+        assert card["truth"]["p"] == pytest.approx(p, rel=1e-3)
+
+
+def test_hidden_words_are_not_even_sent_as_seen():
+    cards = {card["reader"]: card for card in drawn(visit("compare", text=TEXT, at="2"), "compare")["cards"]}
+    kinds = {reader: [piece["k"] for piece in card["strip"]] for reader, card in cards.items()}
+    assert kinds["both"] == ["seen", "gap", *["seen"] * 4]
+    assert kinds["left"] == kinds["hidden"] == ["seen", "gap", *["unseen"] * 4]
+
+
+def test_elmos_way_has_the_two_readers_the_product_and_the_argument():
+    at = visit("compare", text=TEXT, at="2", view="ELMo's way")
+    cards = drawn(at, "compare")["cards"]
+    assert [card["reader"] for card in cards] == ["left", "right", "elmo", "both"]
+    assert "the paper" in bodies(at)
+
+
+def test_masks_leave_out_what_is_forbidden():
+    at = visit("compare", text=TEXT, at="2", view="Masks and heads", layer="3", head="5")
+    payload = drawn(at, "compare_maps")
+    assert [reader["reader"] for reader in payload["readers"]] == ["both", "left", "hidden", "right"]
+    assert (payload["layer"], payload["head"], payload["what"]) == (2, 4, "layer 3, head 5")
+
+
+def test_reveal_waits_for_the_prediction_and_a_link_shows_the_curves():
+    at = visit("compare", text=TEXT, at="2", view="Reveal")
+    assert "gives it away" in bodies(at)
+    assert not at.get("plotly_chart")
+    mark = f"{zlib.crc32(repr(Question(TEXT, None, 0, 4, 7)).encode()):08x}"
+    at = visit("compare", text=TEXT, at="2", view="Reveal", shown=mark)
+    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert [len(trace["x"]) for trace in figure["data"][:3]] == [2, 5, 5]
+    assert "The numbers say" in bodies(at)
+
+
+def test_surprise_draws_every_reader_with_its_total():
+    at = visit("compare", text=TEXT, view="Surprise")
+    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert len(figure["data"]) == 5
+    assert bodies(at).count(" nats</b>") == 5
+
+
+def test_writing_continues_the_words_before_and_counts_the_work():
+    at = visit("compare", text=TEXT, at="3", view="Writing", write="4")
+    assert bodies(at).count('class="piece"') == 8
+    assert "The dog" in bodies(at)
+    assert "query-key scores" in bodies(at)
+
+
+def test_the_experiment_runs_to_its_end():
+    at = visit("compare", view="Experiment", each="1")
+    assert "Nothing has been run yet" in bodies(at)
+    at.button[0].click().run(timeout=200)
+    assert not at.exception
+    job = at.session_state["_compare_job"]
+    assert job.done == len(job.pairs) == 14
+    assert set(job.right) == {"twin-bert", "twin-gpt", "twin-rtl", "twin-gpt × twin-rtl"}
+    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert len(figure["data"]) == 4
+
+
+def test_a_stopped_experiment_keeps_what_it_has():
+    pairs = compare_pairs.sample(compare_pairs.read_pairs(), 1)
+    at = visit("compare", view="Experiment", each="1")
+    at.session_state["_compare_job"] = Job(
+        {"twin-gpt": ("twin-gpt",)}, {"twin-gpt": "left"}, pairs, {"twin-gpt": [True, False, True]}, stopped=True)
+    at.run()
+    assert not at.exception
+    assert at.session_state["_compare_job"].done == 3
+    assert len(json.loads(at.get("plotly_chart")[0].proto.spec)["data"]) == 1
+
+
+def test_a_typed_gap_has_guesses_and_the_visitor_may_say_what_it_hides():
+    text = "The [MASK] barked all night."
+    cards = drawn(visit("compare", text=text), "compare")["cards"]
+    assert "you typed [MASK]" in cards[0]["truth"]["why"]
+    assert cards[0]["rows"]
+    cards = drawn(visit("compare", text=text, behind="dog"), "compare")["cards"]
+    assert cards[0]["truth"]["p"] > 0
+    plain = drawn(visit("compare", text=TEXT, at="2"), "compare")["cards"]
+    assert cards[0]["truth"]["p"] == pytest.approx(plain[0]["truth"]["p"], rel=1e-3)
+
+
+@pytest.mark.parametrize(("view", "text"), [
+    *(("Side by side", text) for text in ("", "[MASK] [MASK]", "🙂", "<b>x</b>", "\u0000\u200f", "dog " * 600)),
+    ("Reveal", "[MASK]"), ("Reveal", "中文 字"), ("Writing", "a"), ("Surprise", "[MASK]"),
+    ("Masks and heads", "dog " * 60),
+])
+def test_anything_typed_gets_an_answer(view, text):
+    at = visit("compare", text=text, view=view)
+    assert not at.exception
+    assert drawn(at, "ready") is not None
+
+
+def test_an_example_sets_sentence_and_word():
+    at = visit("compare", text="something else", pair="and more")
+    chosen = next(n for n, one in enumerate(examples()) if one["word"] == "keys")
+    at.selectbox(key="_compare_example").set_value(chosen).run()
+    ready = is_ready(at)
+    assert ready["text"] == examples()[chosen]["text"]
+    assert at.text_input(key="pair").value == ""
+    assert {card["truth"]["word"] for card in drawn(at, "compare")["cards"]} == {"keys"}
+
+
+def test_every_example_holds_its_word():
+    for one in examples():
+        assert one["word"] in one["text"]
+        assert one["note"]
+
+
+def test_values_that_can_not_be_used_are_said():
+    assert is_ready(visit("compare", text=TEXT, at="0"))["lines"]
+    assert is_ready(visit("compare", text=TEXT, view="nonsense"))["lines"]
+
+
+# --- figures, without a page -------------------------------------------------
+
+
+def test_shares_of_a_row_sum_to_one_and_hidden_readers_never_look_right(engine, readers):
+    encoding = engine.loaded(readers.masked).tokenizer.encode(TEXT)
+    found, _ = compare.read(engine, compare.question_at(encoding, 2), readers, parts=("attention_probs",))
+    for reader, reading in found.items():
+        if reading.trace is None:
+            continue
+        shares = figures.side_shares(reading.trace, reading.positions)
+        np.testing.assert_allclose(sum(shares.values()), 1.0, atol=1e-5)
+        if reader in ("left", "hidden"):
+            assert (shares["right"] == 0).all()
+        else:
+            assert (shares["right"] > 0).all()
+
+
+def test_the_window_holds_the_place_and_keeps_its_size():
+    assert figures.window_around(8, 2, 32) == (0, 8)
+    assert figures.window_around(100, 99, 32) == (68, 100)
+    assert figures.window_around(100, 50, 32) == (34, 66)
+    assert figures.window_around(100, 0, 32) == (0, 32)
+
+
+@pytest.mark.parametrize(("p", "said"), [(0.41, "41 %"), (0.003, "0.3 %"), (0.00001, "under 0.01 %"), (1.0, "100 %")])
+def test_percent_in_prose(p, said):
+    assert compare_cards.percent(p) == said
+
+
+def test_the_line_under_the_cards_follows_the_numbers():
+    def reading(reader, p):
+        row = np.log(np.array([p, 1 - p]))
+        return compare.Reading(reader, ("m",), (2,), row, (0,), (float(row[0]),))
+
+    def line(both, left):
+        return compare_cards.side_by_side_line({"both": reading("both", both), "left": reading("left", left)}, "dog")
+
+    assert line(0.6, 0.1).startswith("Here the right side helps")
+    assert line(0.1, 0.6).startswith("Here the one-way reader does better")
+    assert line(0.5, 0.45).startswith("Here the right side hardly matters")
+    assert line(0.001, 0.002).startswith("Nobody finds it")
+    four = {r: reading(r, p) for r, p in (("both", 0.6), ("elmo", 0.1), ("left", 0.2), ("right", 0.3))}
+    assert "**for**" in compare_cards.elmo_line(four, "dog")
+    assert "**against**" in compare_cards.elmo_line(four | {"both": reading("both", 0.01)}, "dog")
