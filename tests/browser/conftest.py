@@ -55,7 +55,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _wait_for(url: str, server: subprocess.Popen, log: Path) -> None:
-    for _ in range(600):
+    for _ in range(2400):
         if server.poll() is not None:
             raise RuntimeError(f"the server ended: {log.read_text()[-2000:]}")
         with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2):
