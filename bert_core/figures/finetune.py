@@ -15,6 +15,8 @@ from bert_core.measures.classification import Calibration
 #: One colour for each way of learning, and one for each class.
 WAY_COLOURS = {"full": theme.BOTH_WAYS, "last": theme.POSITION, "frozen": theme.SEGMENT, "scratch": theme.ONE_WAY}
 CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000")
+#: Share of the axis that a label takes.
+LABEL_HEIGHT = 0.05
 BASELINES = {"words": "bag of words", "lstm": "LSTM"}
 
 
@@ -37,6 +39,19 @@ class WayCurve(NamedTuple):
     accuracy: np.ndarray
 
 
+def named_levels(baselines: Mapping[str, float], chance: float) -> list[tuple[str, float]]:
+    """(label, value) of both baselines and chance, the highest first; labels that would overlap are joined."""
+    levels = [(BASELINES[key], value) for key, value in baselines.items()] + [("chance", chance)]
+    labelled: list[tuple[str, float]] = []
+    for name, value in sorted(levels, key=lambda level: -level[1]):
+        text = f"{name} {value:.0%}"
+        if labelled and labelled[-1][1] - value < LABEL_HEIGHT:
+            text = f"{labelled[-1][0]}, {text}"
+            labelled[-1] = ("", labelled[-1][1])
+        labelled.append((text, value))
+    return labelled
+
+
 def accuracy_figure(runs: Sequence[WayCurve], baselines: Mapping[str, float], chance: float) -> go.Figure:
     """Test accuracy while each way learns, over the two baselines and chance."""
     figure = go.Figure()
@@ -44,11 +59,9 @@ def accuracy_figure(runs: Sequence[WayCurve], baselines: Mapping[str, float], ch
         figure.add_scatter(x=run.epochs, y=run.accuracy, name=run.name, mode="lines+markers",
                            line={"color": WAY_COLOURS[run.way], "width": 3}, marker={"size": 7},
                            hovertemplate="%{x:.0%} of the run: %{y:.1%}")
-    levels = [(BASELINES[key], value) for key, value in baselines.items()] + [("chance", chance)]
-    for name, value in levels:
+    for name, value in named_levels(baselines, chance):
         figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
-                         annotation={"text": f"{name} {value:.0%}", "font": {"size": 13}},
-                         annotation_position="top left" if name != "LSTM" else "top right")
+                         annotation={"text": name, "font": {"size": 13}}, annotation_position="bottom right")
     theme.style(figure, x="share of the run's epochs", y="right on the test set", height=400)
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
     return figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")

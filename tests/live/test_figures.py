@@ -47,6 +47,12 @@ def test_fine_tuning_stands_beside_both_baselines_and_chance():
     assert list(figure.data[0].y) == [0.25, 0.9]
 
 
+def test_levels_at_one_height_share_one_label():
+    found = finetune.named_levels({"words": 0.5, "lstm": 0.51}, 0.5)
+    assert [value for _, value in found] == [0.51, 0.5, 0.5]
+    assert [label for label, _ in found] == ["", "", "LSTM 51%, bag of words 50%, chance 50%"]
+
+
 def test_confusion_is_shaded_by_row_and_shows_counts():
     figure = finetune.confusion_figure(np.array([[3, 1], [0, 4]]), ["<b>a</b>", "b"])
     assert figure.data[0].z.tolist() == [[0.75, 0.25], [0.0, 1.0]]
