@@ -46,6 +46,16 @@ SHARED_START = (
     "objective and the mask on this budget, not what each would reach from random weights."
 )
 LIMITS = {
+    "twin-bert": (
+        "Next-sentence prediction is about as good as a coin: it has seen a few thousand pairs, half of the false "
+        "ones from the same document.",
+    ),
+    "twin-bert-cola": (
+        "Says `acceptable` to nearly everything: a correlation near 0 means that it has not learned the task.",
+    ),
+    "twin-bert-squad": (
+        "Most answers are wrong: it has seen about a thousand questions. It shows how a span is chosen, not what is true.",
+    ),
     "twins": (
         "Trained on very little text for a language model; facts are often wrong and rare words are guessed badly.",
         "Wikipedia of 2015, old novels and film reviews: their gaps and prejudices are in it.",
@@ -87,7 +97,7 @@ def card(name: str, run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]],
         "seconds": run["seconds"],
         "command": command(run),
         "scores": [row for score in scores for row in _scores(score)],
-        "bad_at": list(LIMITS["twins" if pretrained else "tasks"]),
+        "bad_at": [*LIMITS.get(name, ()), *LIMITS["twins" if pretrained else "tasks"]],
     }
 
 
