@@ -54,7 +54,7 @@ LIMITS = {
         "Says `acceptable` to nearly everything: a correlation near 0 means that it has not learned the task.",
     ),
     "twin-bert-squad": (
-        "Most answers are wrong: it has seen about a thousand questions. It shows how a span is chosen, not what is true.",
+        "Most answers are wrong, for it has seen few questions: it shows how a span is chosen, not what is true.",
     ),
     "twins": (
         "Trained on very little text for a language model; facts are often wrong and rare words are guessed badly.",
