@@ -87,9 +87,9 @@ function drawTable(view, parent) {
   const head = table.createTHead().insertRow(), shown = COLUMNS.slice(0, Math.min(step, 3) + 1);
   head.append(make("th", "", "key", { scope: "col" }));
   shown.forEach(([title], i) => head.append(make("th", i === step ? "now" : "", title, { scope: "col" })));
-  const limit = Math.max(...data.arrays.scores.data.map(Math.abs));
+  const limit = Math.max(...data.arrays.scores.data.map(Math.abs)), body = table.createTBody();
   data.tokens.forEach((token, i) => {
-    const line = table.insertRow();
+    const line = body.insertRow();
     line.className = i === view.key ? "on" : "";
     const pick = make("button", "", token, { type: "button", "aria-pressed": String(i === view.key) });
     pick.onclick = () => { view.key = i; view.draw(); };

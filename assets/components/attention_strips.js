@@ -49,8 +49,9 @@ function agreement(data, look) {
   const table = make("table", "strips-agreement"), head = table.createTHead().insertRow();
   table.append(make("caption", "", "Do they rank the words alike? Spearman's ρ, specials left out"));
   for (const name of ["", ...data.methods.map((m) => m.title)]) head.append(make("th", "", name, { scope: "col" }));
+  const body = table.createTBody();
   data.agreement.forEach((row, i) => {
-    const line = table.insertRow();
+    const line = body.insertRow();
     line.append(make("th", "", data.methods[i].title, { scope: "row" }));
     row.forEach((rho, j) => {
       const cell = make("td", "", i === j ? "" : rho.toFixed(2)), colour = signedColour(i === j ? 0 : rho, 1, look);

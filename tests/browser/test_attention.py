@@ -13,6 +13,8 @@ from ui.views.attention_export import standalone
 
 pytestmark = pytest.mark.browser
 
+#: Milliseconds that a picture may take on a busy two-core machine.
+PATIENCE = 60_000
 LISTED = "all => all.map(line => [Number(line.dataset.position), Number(line.dataset.weight)])"
 TEXT, PAIR = "The unbelievably old dog chased my cat.", "She fed it."
 
@@ -31,7 +33,7 @@ def shown_table(page: Page, box: str = ".att-headtable") -> tuple[list[str], np.
     """The table under a picture: row names and numbers."""
     page.locator(f"{box} summary").evaluate("node => { node.parentElement.open = true; }")
     rows = page.locator(f"{box} tbody tr")
-    expect(rows.first).to_be_attached()
+    expect(rows.first).to_be_attached(timeout=PATIENCE)
     cells = rows.evaluate_all("rows => rows.map(row => [...row.cells].map(cell => cell.textContent))")
     return [row[0] for row in cells], np.array([[float(cell) for cell in row[1:]] for row in cells])
 
@@ -39,7 +41,7 @@ def shown_table(page: Page, box: str = ".att-headtable") -> tuple[list[str], np.
 def wait_for(page: Page, **data: object) -> None:
     """Until the component says so in its data attributes."""
     for key, value in data.items():
-        expect(page.locator(".att-root")).to_have_attribute(f"data-{key}", str(value))
+        expect(page.locator(".att-root")).to_have_attribute(f"data-{key}", str(value), timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark"), (390, "light"), (1440, "dark")])
@@ -69,7 +71,7 @@ def test_pointing_at_a_token_lists_its_weights_both_ways(visitor, trace):
     box = page.locator("canvas.att-head").bounding_box()
     page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 26 + 25 * 7.5)  # row 7: old
     said = page.locator(".att-says")
-    expect(said).to_contain_text(f"“{trace.tokens[7]}”, position 7")
+    expect(said).to_contain_text(f"“{trace.tokens[7]}”, position 7", timeout=PATIENCE)
     one = trace.attention_probs[2, 8]
     for side, values in (("from", one[7]), ("to", one[:, 7])):
         shown = page.locator(f".att-{side} li").evaluate_all(LISTED)
@@ -92,7 +94,7 @@ def test_keys_open_heads_and_the_address_restores_them(visitor):
     page.locator("canvas.att-head").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
-    expect(page.locator(".att-says")).to_contain_text("position 1, pinned")
+    expect(page.locator(".att-says")).to_contain_text("position 1, pinned", timeout=PATIENCE)
 
 
 def test_a_head_switched_off_moves_the_answer_as_the_engine_says(visitor, engine):
@@ -104,7 +106,7 @@ def test_a_head_switched_off_moves_the_answer_as_the_engine_says(visitor, engine
     page.keyboard.press(" ")
     visitor.after(run)
     page.wait_for_url("**off=3-2**")
-    expect(page.locator(".effect-moved").first).to_contain_text("moved by")
+    expect(page.locator(".effect-moved").first).to_contain_text("moved by", timeout=PATIENCE)
     shown = page.locator(".effect-block").first.locator("tbody tr").evaluate_all(
         "rows => rows.map(row => [row.cells[0].textContent, +row.cells[1].dataset.value, +row.cells[2].dataset.value])")
     loaded = engine.loaded("twin-bert")
@@ -118,12 +120,12 @@ def test_a_head_switched_off_moves_the_answer_as_the_engine_says(visitor, engine
 def test_the_steps_are_the_trace_s_numbers(visitor, trace):
     page = visitor.open("attention", text=TEXT, pair=PAIR, view="Step by step", layer=3, head=9, token=7, step=4)
     cells = page.locator(".steps-table tbody tr")
-    expect(cells.first).to_be_visible()
+    expect(cells.first).to_be_visible(timeout=PATIENCE)
     for field, values in (("scores", trace.attention_scores[2, 8, 7]), ("weights", trace.attention_probs[2, 8, 7])):
         shown = page.locator(f".steps-table td[data-field={field}]").all_text_contents()
         assert np.allclose([float(text) for text in shown], values, rtol=6e-3, atol=6e-4)
     page.get_by_role("button", name="6 project").click()
-    expect(page.locator(".steps-norms li")).to_have_count(12)
+    expect(page.locator(".steps-norms li")).to_have_count(12, timeout=PATIENCE)
 
 
 def test_512_tokens_open_exactly_on_demand(visitor, engine):
@@ -144,7 +146,7 @@ def test_512_tokens_open_exactly_on_demand(visitor, engine):
 def test_bertviz_draws_with_no_network(visitor, view):
     page = visitor.open("attention", text=TEXT, view="bertviz", bertviz=view)
     frame = page.frame_locator("iframe")
-    expect(frame.locator("#bertviz-view svg").first).to_be_visible()
+    expect(frame.locator("#bertviz-view svg").first).to_be_visible(timeout=PATIENCE)
     assert frame.locator("#bertviz-view svg line, #bertviz-view svg rect").count() > 100
 
 
