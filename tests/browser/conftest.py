@@ -23,6 +23,7 @@ CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-
                       "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 #: Milliseconds that a page may take on a busy two-core machine.
 PATIENCE = 120_000
+expect.set_options(timeout=PATIENCE)
 
 
 def free_port() -> int:
