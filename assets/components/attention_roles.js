@@ -13,8 +13,8 @@ function whole(p) { return `${(100 * p).toFixed(0)} %`; }
 
 function drawRoles(component, root, data) {
   const table = make("table"), head = table.createTHead().insertRow();
-  table.append(make("caption", "", `${data.model} on ${data.sentences} shipped sentences: each head was chosen on one half and scored on the other. ` +
-    `Published: ${data.source}. ${data.note}`));
+  const says = make("p", "roles-more", `${data.model} on ${data.sentences} shipped sentences: each head was chosen on one half and scored on the other. ` +
+    `Published: ${data.source}. ${data.note}`);
   for (const name of ["Relation", "Head here", "Direction", "Right", "Best fixed distance", "Cases", "Verdict", "bert-base, published"]) {
     head.append(make("th", "", name, { scope: "col" }));
   }
@@ -28,7 +28,9 @@ function drawRoles(component, root, data) {
       make("td", "", String(row.n)), make("td", row.holds ? "roles-yes" : "roles-no", row.holds ? "stands out" : "no better"),
       make("td", "", `${row.published.head}: ${row.published.accuracy} % (${row.published.baseline} %)`));
   }
-  root.replaceChildren(table, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
+  const scroll = make("div", "roles-scroll", "", { tabindex: "0", role: "region", "aria-label": "Heads tested on shipped sentences" });
+  scroll.append(table);
+  root.replaceChildren(says, scroll, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
 }
 
 function meter(row) {

@@ -47,7 +47,6 @@ function short(value, signed) {
 function agreement(data, look) {
   if (!data.agreement.length) return [];
   const table = make("table", "strips-agreement"), head = table.createTHead().insertRow();
-  table.append(make("caption", "", "Do they rank the words alike? Spearman's ρ, specials left out"));
   for (const name of ["", ...data.methods.map((m) => m.title)]) head.append(make("th", "", name, { scope: "col" }));
   const body = table.createTBody();
   data.agreement.forEach((row, i) => {
@@ -62,5 +61,5 @@ function agreement(data, look) {
   });
   const box = make("div", "strips-scroll", "", { tabindex: "0", role: "region", "aria-label": "Rank agreement of the methods" });
   box.append(table);
-  return [box];
+  return [make("p", "strips-quiet strips-ask", "Do they rank the words alike? Spearman's ρ, specials left out"), box];
 }
