@@ -194,7 +194,13 @@ function signedColour(v, limit, look) {
 
 // Ink that can be read on a colour.
 function inkOn(colour) {
-  return 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] > 140 ? "#16181C" : "#FFFFFF";
+  return (luminance(colour) + 0.05) ** 2 > 1.05 * (0.009 + 0.05) ? "#16181C" : "#FFFFFF";
+}
+
+// Relative luminance of an sRGB colour, 0 to 1 (WCAG 2.2); that of #16181C is 0.009.
+function luminance(colour) {
+  const [r, g, b] = colour.map((part) => (part / 255 <= 0.04045 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
 // --- canvases ----------------------------------------------------------------

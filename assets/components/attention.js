@@ -72,7 +72,7 @@ function buildOnce(view) {
   if (root.firstChild) return;
   const left = make("div", "att-left"), right = make("div", "att-right");
   left.append(make("div", "att-scrub"), make("p", "att-hint att-quiet"), make("div", "att-gridbox"), make("div", "att-gridtable"), make("aside", "att-card"));
-  right.append(make("div", "att-controls"), make("h3", "att-title"), make("div", "att-headbox"), make("div", "att-details"),
+  right.append(make("div", "att-controls"), make("h2", "att-title"), make("div", "att-headbox"), make("div", "att-details"),
     make("div", "att-save"), make("div", "att-headtable"));
   root.append(left, right);
   const save = root.querySelector(".att-save");

@@ -100,7 +100,7 @@ function stopTour(view) {
 function drawCard(view, parent) {
   const { numbers } = view.data.arrays, count = view.data.layers * view.data.heads;
   const at = view.layer * view.data.heads + view.head;
-  parent.replaceChildren(make("h3", "", `Layer ${view.layer + 1}, head ${view.head + 1}`));
+  parent.replaceChildren(make("h2", "att-card-title", `Layer ${view.layer + 1}, head ${view.head + 1}`));
   if (view.data.roles) parent.append(make("p", "att-role", view.data.roles[at]));
   const list = make("dl");
   CARD.forEach(([key, title, unit], row) => {
@@ -110,7 +110,9 @@ function drawCard(view, parent) {
     meter.style.setProperty("--at", `${(100 * below) / Math.max(count - 1, 1)}%`);
     const shown = unit === "share" ? percent(value) : `${value.toFixed(2)} ${unit}`;
     const line = make("div", "", "", { "data-number": key, title: `higher than ${below} of the other ${count - 1} heads` });
-    line.append(make("dt", "", title), make("dd", "", shown), meter);
+    const place = make("dd", "att-place");
+    place.append(meter);
+    line.append(make("dt", "", title), make("dd", "", shown), place);
     list.append(line);
   });
   parent.append(list, make("p", "att-quiet", "The dot: where this head stands among all heads, lowest to highest, on this text."));

@@ -78,7 +78,7 @@ function draw(root, film, state, tell) {
   root.setAttribute("data-frames", film.steps.length);
 }
 
-function heading(panel, text) { child(panel, "h3", "film-title").textContent = text; }
+function heading(panel, text) { child(panel, "h2", "film-title").textContent = text; }
 
 function says(panel, film, state) {
   heading(panel, "What it says");
@@ -120,7 +120,7 @@ function looks(panel, film, state, look, tell) {
     button.setAttribute("aria-label", `Layer ${l + 1}, head ${h + 1}`);
     button.setAttribute("aria-checked", String(on));
     button.tabIndex = on ? 0 : -1;
-    const { context } = canvas(button, "film-thumb", 44, 44, "");
+    const { context } = canvas(button, "film-thumb", 44, 44, `Attention of layer ${l + 1}, head ${h + 1}`);
     button.querySelector("canvas").removeAttribute("tabindex");
     drawMap(context, 0, 0, 44, 44, size, size, (q, k) => probabilityColour(weight(l, h, q, k), look));
     button.onclick = () => tell({ layer: l, head: h });

@@ -43,5 +43,4 @@ def test_one_sentence_through_two_models(visitor):
 def test_cost_is_measured_when_asked(visitor):
     page = visitor.open("family", view="Cost", cost="time, measured here")
     page.get_by_role("button", name="Measure now").click()
-    page.get_by_text("Measured on this machine").wait_for()
-    assert "b n² overtakes a n at" in page.locator("body").inner_text()
+    page.get_by_text("b n² overtakes a n at").wait_for()

@@ -108,7 +108,8 @@ def test_a_run_that_nobody_watches_ends_and_its_files_go(desk, connected, monkey
     while len(desk) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(desk) == 0
-    time.sleep(1.0)
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert not folder.exists()
     connected.add("ben")
     later = start(desk, "ben", steps=20)

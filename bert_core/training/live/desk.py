@@ -57,6 +57,7 @@ class TrainingDesk:
         self.alive = alive
         self.root = Path(tempfile.mkdtemp(prefix="both-ways-")) if root is None else root
         self._entries: dict[str, Entry] = {}
+        self._leaving: set[Path] = set()
         self._lock = threading.RLock()
         self._process: subprocess.Popen | None = None
         self._closing = threading.Event()
@@ -171,6 +172,7 @@ class TrainingDesk:
         """Tell the trainer which runs are watched, and forget those long left."""
         if self._process is not None and self._process.poll() is not None:
             self._fail_all()
+        self._sweep()
         now = time.monotonic()
         for run_id, entry in list(self._entries.items()):
             entry.watchers = {visitor for visitor in entry.watchers if self.alive(visitor)}
@@ -198,7 +200,15 @@ class TrainingDesk:
         entry = self._entries.pop(run_id)
         if not entry.folder.status().ended:
             self._send({"do": "stop", "run": run_id})
-        shutil.rmtree(entry.folder.path, ignore_errors=True)
+        self._leaving.add(entry.folder.path)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove the files of forgotten runs; a trainer that still wrote then is swept after again."""
+        for path in list(self._leaving):
+            shutil.rmtree(path, ignore_errors=True)
+            if not path.exists():
+                self._leaving.discard(path)
 
     def close(self) -> None:
         """End the trainer and remove all files."""
