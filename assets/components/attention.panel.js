@@ -152,7 +152,7 @@ function strongestPairs({ items, n, values }) {
   }
   const box = make("div", "att-list att-wide"), list = make("ol");
   for (const [i, p] of best) if (p > 0) list.append(weightLine(`${items[Math.floor(i / n)].text} → ${items[i % n].text}`, p, i));
-  box.append(make("h4", "", "Strongest pairs of this head"), list);
+  box.append(make("h3", "", "Strongest pairs of this head"), list);
   return box;
 }
 
@@ -166,7 +166,7 @@ function weightLine(text, p, position) {
 function weightList(title, pairs, items, side) {
   const box = make("div", `att-list att-${side}`);
   const total = pairs.reduce((sum, [, p]) => sum + p, 0);
-  box.append(make("h4", "", title), make("p", "att-quiet", `sum ${total.toFixed(3)}`));
+  box.append(make("h3", "", title), make("p", "att-quiet", `sum ${total.toFixed(3)}`));
   const list = make("ol");
   for (const [i, p] of pairs.sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 6)) {
     if (p > 0) list.append(weightLine(items[i].text, p, items[i].pieces[0]));
