@@ -15,7 +15,7 @@ class TraceCache:
     """The least recently used Trace is dropped first.
 
     Args:
-        limit: bytes of arrays kept at most; a Trace over half of it isn't kept.
+        limit: bytes of arrays kept at most; a Trace larger than that isn't kept.
     """
 
     def __init__(self, limit: int = CACHE_BYTES):
@@ -31,7 +31,7 @@ class TraceCache:
             return trace
 
     def put(self, request: TraceRequest, trace: Trace) -> None:
-        if trace.nbytes > self.limit // 2:
+        if trace.nbytes > self.limit:
             return
         with self._lock:
             old = self._traces.pop(request, None)
