@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from bert_core import TraceRequest, load_engine
 from bert_core.measures.meaning import first_occurrences
@@ -49,7 +50,7 @@ def test_map_and_neighbours(new_visitor, width):
     visitor = new_visitor(width=width)
     visitor.open("meaning", text=RIVER, word="bank", view="Map", layer=2)
     points = visitor.page.locator(".js-plotly-plot .scatterlayer .point")
-    assert points.count() == 7  # six shipped, one typed
+    expect(points).to_have_count(7, timeout=60_000)  # six shipped, one typed; the chart draws after the page
     visitor.open("meaning", text=RIVER, word="bank", view="Neighbours")
     marked = visitor.page.locator("[data-testid=stHtml] mark").all_inner_texts()
     assert len(marked) == 20
