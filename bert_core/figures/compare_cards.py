@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bert_core.figures.compare import NAMES, window_around
-from bert_core.measures.compare import MAX_PIECES, Prediction, Reading
+from bert_core.measures.compare import MAX_PIECES, Reading
+from bert_core.tasks.vocabulary import Prediction
 from bert_core.tokenizer import Encoding
 
 #: What each reader is, said on its card.

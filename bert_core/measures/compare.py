@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bert_core.serving import Engine
+from bert_core.tasks.vocabulary import Prediction
 from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Trace, TraceRequest
 
@@ -53,15 +54,6 @@ class Question:
     def word(self) -> str:
         """The stretch itself."""
         return (self.text if self.sequence == 0 else self.pair or "")[self.start:self.end]
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One candidate of a reader's list."""
-
-    token: str
-    id: int
-    probability: float
 
 
 @dataclass(frozen=True)
