@@ -35,6 +35,10 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+#: Roles of a layer's linears that read the same input.
+PROJECTIONS = ("query", "key", "value")
+
+
 @dataclass(frozen=True)
 class Model:
     """A config and its weights; read-only, shared by everyone.
@@ -265,6 +269,19 @@ def attention_weights(
     return scores, attention_probs(scores, allowed, room.attention_probs)
 
 
+def joined_name(model: Model, index: int) -> str:
+    """Key in `fast_linear` of a layer's three projections done as one product."""
+    return "+".join(model.names.of_layer(index, role) for role in PROJECTIONS)
+
+
+def projections(model: Model, hidden: Tensor, index: int) -> tuple[Tensor, ...]:
+    """Query, key and value of a layer before they are split into heads, three of (B, T, D)."""
+    joined = model.fast_linear.get(joined_name(model, index))
+    if joined is not None:
+        return joined(hidden, None).chunk(3, dim=-1)
+    return tuple(linear(model, hidden, model.names.of_layer(index, role)) for role in PROJECTIONS)
+
+
 def layer(
     model: Model,
     index: int,
@@ -283,9 +300,7 @@ def layer(
         room: where scores and probabilities are written, None is new memory.
     """
     heads, names = model.config.num_attention_heads, model.names
-    query = split_heads(linear(model, hidden, names.of_layer(index, "query")), heads)  # (B, H, T, Dh)
-    key = split_heads(linear(model, hidden, names.of_layer(index, "key")), heads)
-    value = split_heads(linear(model, hidden, names.of_layer(index, "value")), heads)
+    query, key, value = (split_heads(x, heads) for x in projections(model, hidden, index))  # (B, H, T, Dh)
     scores, probs = attention_weights(query, key, allowed, room)  # (B, H, Tq, Tk)
     mixed = probs @ value  # (B, H, Tq, Dh)
     if gate is not None:
