@@ -1,10 +1,16 @@
-"""Both Ways: page config, the shared frame, and the page that was asked for."""
+"""Both Ways: the server once, when it starts; then the script that every session runs."""
 
 import streamlit as st
 
-from ui import shell
+if __name__ == "__main__":  # a session's run
+    from ui import shell
 
-st.set_page_config(page_title="Both Ways", page_icon="assets/icon.svg", layout="wide")
-page = shell.navigation()
-shell.frame(page)
-page.run()
+    st.set_page_config(page_title="Both Ways", page_icon="assets/icon.svg", layout="wide")
+    page = shell.navigation()
+    shell.frame(page)
+    page.run()
+else:  # `streamlit run app.py` finds `app` by its constructor and imports it
+    from ui.server import Start
+
+    start = Start()
+    app = st.App(__file__, routes=start.routes, lifespan=start.lifespan)

@@ -39,15 +39,22 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def serve(script: Path = ROOT / "app.py", **environment: str) -> Iterator[Server]:
-    """Run a script with this project's Streamlit settings until the block ends."""
+def serve(script: Path = ROOT / "app.py", log: Path | None = None, seconds: float = 60.0,
+          **environment: str) -> Iterator[Server]:
+    """Run a script with this project's Streamlit settings until the block ends.
+
+    Args:
+        log: file that gets what the server prints.
+        seconds: how long it may take to answer.
+    """
     port = free_port()
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port),
                "--server.address", "127.0.0.1", "--server.headless", "true"]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "BOTH_WAYS_HUB": "off", **environment},
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with log.open("w") if log else contextlib.nullcontext(subprocess.DEVNULL) as out:
+        process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "BOTH_WAYS_HUB": "off", **environment},
+                                   stdout=out, stderr=subprocess.STDOUT)
     try:
-        wait_for(f"http://127.0.0.1:{port}/_stcore/health", process)
+        wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, seconds)
         yield Server(f"http://127.0.0.1:{port}", process.pid)
     finally:
         process.terminate()

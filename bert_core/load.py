@@ -8,7 +8,6 @@ that the checkpoint lacks is absent, never initialised.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -101,10 +100,9 @@ def _adapted(name: str, found: tuple[ForeignModel, Tokenizer]) -> Loaded:
 
 
 def locate(name: str) -> Path:
-    """The folder of a model's files.
+    """The folder of a model's files: shipped, anywhere on this disk, or fetched from the hub.
 
-    BOTH_WAYS_FOLDERS says which folders may be read: 'on' (default) any, 'off'
-    none but the shipped ones, a path only folders below it.
+    Which folders the visitors of a server may name is decided before (ui/settings.py).
     """
     if not name or not name.isprintable():
         raise LoadError("no model name given")
@@ -112,7 +110,8 @@ def locate(name: str) -> Path:
         return SHIPPED / name
     path = _existing_folder(name)
     if path is not None:
-        _check_folder(name, path)
+        if not (path / "config.json").exists():
+            raise LoadError(f"{name}: the folder has no config.json")
         return path
     if not HUB_ID.fullmatch(name):
         raise LoadError(f"{name[:MAX_NAME]!r} is no shipped model, no folder and no hub id (owner/model)")
@@ -128,15 +127,6 @@ def _existing_folder(name: str) -> Path | None:
         return path if len(name) <= MAX_NAME and path.is_dir() else None
     except (OSError, RuntimeError):  # no permission, or the home of a user who isn't there
         return None
-
-
-def _check_folder(name: str, path: Path) -> None:
-    allowed = os.environ.get("BOTH_WAYS_FOLDERS", "on")
-    below = allowed not in ("on", "off") and path.resolve().is_relative_to(Path(allowed).resolve())
-    if allowed != "on" and not below:
-        raise LoadError(f"{name}: folders of models are switched off here; choose a shipped model")
-    if not (path / "config.json").exists():
-        raise LoadError(f"{name}: the folder has no config.json")
 
 
 def is_adapted(values: Mapping[str, Any]) -> bool:

@@ -1,8 +1,8 @@
 """What whoever runs the explorer may set, by environment variable.
 
 BOTH_WAYS_MODEL     model of a visitor who chose none (default: twin-bert).
-BOTH_WAYS_FOLDERS   'on' (default): any folder may be named as a model; 'off':
-                    none; a path: only folders below it.
+BOTH_WAYS_FOLDERS   the folder below which visitors may name a folder as a model
+                    (default: models, beside app.py), or 'off': none.
 BOTH_WAYS_HUB       'on' (default) or 'off': downloads from the model hub.
 BOTH_WAYS_PAUSE     pause in typing after which the picture follows
                     (default 120ms).
@@ -18,6 +18,7 @@ from bert_core.load import LoadError, shipped_names
 
 #: Longest model name that is looked at, in characters.
 MAX_NAME = 300
+DEFAULT_FOLDERS = Path(__file__).resolve().parent.parent / "models"
 
 
 def default_model() -> str:
@@ -43,16 +44,31 @@ def check_model_name(name: str) -> str:
     """
     if len(name) > MAX_NAME or not name.isprintable():
         raise LoadError(f"{name[:40]!r}... is no model's name")
-    if name in shipped_names() or name == default_model():
+    if name in shipped_names() or name == default_model() or not _means_a_folder(name):
         return name
-    allowed = os.environ.get("BOTH_WAYS_FOLDERS", "on")
-    looks_like_path = name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1
-    if not looks_like_path and not (allowed == "on" and Path(name).is_dir()):
-        return name
-    if allowed == "on":
-        return name
-    if allowed != "off":
-        root, folder = Path(allowed).resolve(), Path(name).expanduser().resolve()
-        if folder.is_relative_to(root):
-            return name
-    raise LoadError("folders of models are switched off here; choose a shipped model")
+    root = folders_root()
+    if root is None:
+        raise LoadError("folders of models are switched off here; choose a shipped model")
+    if not _lies_below(root, name):
+        raise LoadError("the pages open folders of models only below the one that this server keeps for them "
+                        "(BOTH_WAYS_FOLDERS); choose a shipped model")
+    return name
+
+
+def _lies_below(root: Path, name: str) -> bool:
+    """Whether the folder is there below the root, links and `..` followed."""
+    try:
+        return Path(name).expanduser().resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # a loop of links, or the home of a user who isn't there
+        return False
+
+
+def folders_root() -> Path | None:
+    """The folder below which visitors may open models, links followed; None if they may open none."""
+    setting = os.environ.get("BOTH_WAYS_FOLDERS") or str(DEFAULT_FOLDERS)
+    return None if setting == "off" else Path(setting).expanduser().resolve()
+
+
+def _means_a_folder(name: str) -> bool:
+    """Whether the name would be looked up on the disk, not on the hub."""
+    return name.startswith((".", "/", "~")) or "\\" in name or name.count("/") > 1 or os.path.lexists(name)

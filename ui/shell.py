@@ -77,12 +77,19 @@ def _sidebar() -> None:
     chosen = st.session_state.get("model")
     if chosen and chosen not in names:
         names.append(chosen)
-    hub = "a hub id or " if settings.hub_is_on() else ""
     st.sidebar.selectbox("Model", names, index=names.index(default), key="model", bind="query-params",
-                         accept_new_options=True, help=f"Choose, or type {hub}a folder with config.json, "
-                         "tokenizer.json and model.safetensors.")
+                         accept_new_options=True, help=_how_to_name_a_model())
     model_picker.draw()
     model_card.draw(st.session_state.get("model") or default)
+
+
+def _how_to_name_a_model() -> str:
+    """What a visitor may type beside the names that are listed."""
+    ways = ["a hub id"] if settings.hub_is_on() else []
+    root = settings.folders_root()
+    if root is not None:
+        ways.append(f"a folder below {root.name}/ on the server, with config.json, a tokenizer and model.safetensors")
+    return f"Choose, or type {' or '.join(ways)}." if ways else "Choose one of the shipped models."
 
 
 # --- pages -------------------------------------------------------------------

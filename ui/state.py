@@ -18,7 +18,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from bert_core import LoadError, MissingPart, Trace, TraceRequest, load_engine
 from bert_core.load import Loaded, ModelInfo, shipped_names
 from bert_core.serving import Engine, Superseded
-from bert_core.serving.metrics import serve_if_asked
 from bert_core.tokenizer import Encoding
 from ui import notices, settings
 
@@ -68,11 +67,17 @@ def here() -> Here:
 
 @st.cache_resource(show_spinner="Loading the model …", max_entries=2)
 def engine() -> Engine:
-    """The engine of this process; what it loaded is frozen out of garbage collection."""
-    loaded_models: list[Engine] = []
-    serve_if_asked(lambda: bool(loaded_models))
-    started = load_engine(settings.default_model())
-    loaded_models.append(started)
+    """The engine of this process, as the pages use it."""
+    return start_engine()
+
+
+def start_engine() -> Engine:
+    """Load the engine, or wait for who is loading it; what it loaded is frozen out of garbage collection.
+
+    Raises:
+        LoadError: the default model can't be loaded.
+    """
+    started = load_engine(settings.default_model(), settings.check_model_name)
     gc.collect()
     gc.freeze()
     return started
@@ -81,7 +86,7 @@ def engine() -> Engine:
 def loaded(name: str | None = None) -> Loaded:
     """Model and tokenizer, or the one-line problem and the end of the page."""
     name = name or here().model
-    found = _or_stop(lambda: engine().loaded(settings.check_model_name(name)))
+    found = _or_stop(lambda: engine().loaded(name))
     if name not in model_names():
         st.session_state["_own_models"] = [*st.session_state.get("_own_models", []), name][-MOST_OWN_MODELS:]
     return found

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bert_core.load import Loaded, ModelInfo
 from bert_core.trace import Trace, TraceRequest
+
+#: Raises LoadError for a model's name that may not be loaded here, else gives it back.
+Check = Callable[[str], str]
+_one_at_a_time = threading.Lock()
 
 
 class Engine(Protocol):
@@ -47,23 +52,33 @@ class Engine(Protocol):
         ...
 
 
-@functools.lru_cache(maxsize=8)
-def load_engine(name: str = "twin-bert") -> Engine:
-    """The engine of this process whose default model is `name`.
+def load_engine(name: str = "twin-bert", check: Check | None = None) -> Engine:
+    """The engine of this process whose default model is `name`; who asks while it loads waits for it.
 
     BOTH_WAYS_ENGINE chooses it: 'local' (default) or 'ray'.
+
+    Args:
+        name: a shipped model, a folder or a hub id.
+        check: asked before any other model is loaded by its name; None allows all.
 
     Raises:
         LoadError: the model can't be loaded.
         ValueError: the setting names no engine.
     """
+    with _one_at_a_time:
+        return engine_of(name, check)
+
+
+@functools.lru_cache(maxsize=8)
+def engine_of(name: str, check: Check | None) -> Engine:
+    """See load_engine; not to be called by two threads at once."""
     kind = os.environ.get("BOTH_WAYS_ENGINE", "local")
     if kind == "ray":
         from bert_core.serving.ray_engine import RayEngine
 
-        return RayEngine(name)
+        return RayEngine(name, check=check)
     if kind != "local":
         raise ValueError(f"BOTH_WAYS_ENGINE is {kind!r}; choose 'local' or 'ray'")
     from bert_core.serving.local import LocalEngine
 
-    return LocalEngine(name)
+    return LocalEngine(name, check=check)

@@ -20,6 +20,7 @@ from bert_core.load import Loaded, LoadError, ModelInfo, load_model, shipped_nam
 from bert_core.model import Model
 from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
+from bert_core.serving.engine import Check
 from bert_core.serving.waiting import DEADLINE, Ticket, WaitingRoom
 from bert_core.trace import Trace, TraceRequest, run_batch
 
@@ -38,13 +39,15 @@ class LocalEngine:
             wrong name is an error here.
         cache_bytes: bound of the Trace cache; 0 keeps none.
         pack: whether linears are packed for oneDNN (kernels.py).
+        check: asked before a model other than `default` is loaded by its name.
 
     Raises:
         LoadError: `default` can't be loaded.
     """
 
-    def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES, pack: bool = True):
-        self.default, self.pack = default, pack
+    def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES, pack: bool = True,
+                 check: Check | None = None):
+        self.default, self.pack, self.check = default, pack, check
         self.cache = TraceCache(cache_bytes)
         self.room = WaitingRoom()
         self._models: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
@@ -76,6 +79,8 @@ class LocalEngine:
             return fresh
 
     def _load(self, name: str, precision: str) -> Loaded:
+        if self.check is not None and name != self.default:
+            self.check(name)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         if precision == "fp32":
             loaded = load_model(name, torch.float32, device)

@@ -2,7 +2,8 @@
 
 Served on their own port, 127.0.0.1 only unless told otherwise, when
 BOTH_WAYS_METRICS_PORT is set: /metrics, and /ready, which answers 200 once the
-default model is loaded and 503 before. No metric holds a visitor's text.
+default model is loaded and 503 before (as on the explorer's own port, see
+ui/server.py). No metric holds a visitor's text.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from ray.exceptions import RayError
 
 from bert_core.load import Loaded, ModelInfo, load_model, shipped_names
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
+from bert_core.serving.engine import Check
 from bert_core.serving.ray_app import APPLICATION, DEPLOYMENT, app
 from bert_core.serving.waiting import DEADLINE, Busy, TimedOut
 from bert_core.trace import Trace, TraceRequest
@@ -36,13 +37,14 @@ class RayEngine:
     Args:
         default: model of requests that name none.
         cache_bytes: bound of the Trace cache of this process.
+        check: asked before a model other than `default` is used by its name.
 
     Models that were made in this process (register) are not sent to the
     cluster; they are refused with a clear message.
     """
 
-    def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES):
-        self.default = default
+    def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES, check: Check | None = None):
+        self.default, self.check = default, check
         self.cache = TraceCache(cache_bytes)
         if not ray.is_initialized():
             ray.init(address=os.environ.get("RAY_ADDRESS"), namespace="both-ways", log_to_driver=False)
@@ -55,6 +57,8 @@ class RayEngine:
 
     def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None) -> list[Trace]:
         requests = [r if r.model else replace(r, model=self.default) for r in requests]
+        for name in {r.model for r in requests}:
+            self._allowed(name)
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
         responses = [(request, self._handle.run.remote(request)) for request in missing]
@@ -79,7 +83,10 @@ class RayEngine:
         raise Busy("the cluster lost this request several times; is a replica still running?")
 
     def loaded(self, name: str | None = None) -> Loaded:
-        return _load(name or self.default)
+        return _load(self._allowed(name or self.default))
+
+    def _allowed(self, name: str) -> str:
+        return name if self.check is None or name == self.default else self.check(name)
 
     def models(self) -> tuple[ModelInfo, ...]:
         return tuple(self.loaded(name).info for name in shipped_names())

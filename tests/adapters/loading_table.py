@@ -20,9 +20,9 @@ ModernBERT).
 
 *Encoder* says who runs the block: **ours** (`bert_core/model.py`, every intermediate) or the **adapter** over
 transformers' Auto classes with eager attention (`bert_core/adapters/`). What a model lacks is absent from its Trace
-and the page gives the reason. Weights are read from safetensors only; folders can be bound to one root
-(`BOTH_WAYS_FOLDERS`), hub ids are checked for their form, code in a checkpoint is never run. Encoder-decoders (T5,
-BART) are refused: the explorer shows one stack.
+and the page gives the reason. Weights are read from safetensors only; the pages open folders only below one root
+(`models`, or `BOTH_WAYS_FOLDERS`), the command line any folder; hub ids are checked for their form, code in a
+checkpoint is never run. Encoder-decoders (T5, BART) are refused: the explorer shows one stack.
 
 | family | checkpoint | tokenizer | encoder | tasks | lacks |
 |---|---|---|---|---|---|

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[2]
+from bench._server import serve
+
 CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                       "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 #: Milliseconds that a page may take on a busy two-core machine.
 PATIENCE = 120_000
 expect.set_options(timeout=PATIENCE)
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @pytest.fixture(scope="session")
@@ -38,31 +26,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if os.environ.get("BOTH_WAYS_TEST_ADDRESS"):
         yield os.environ["BOTH_WAYS_TEST_ADDRESS"]
         return
-    port = free_port()
     log = tmp_path_factory.mktemp("server") / "log.txt"
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port),
-               "--server.address", "127.0.0.1", "--server.headless", "true"]
-    environment = {**os.environ, "BOTH_WAYS_HUB": os.environ.get("BOTH_WAYS_HUB", "off")}
-    with log.open("w") as out:
-        server = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=environment)
-    try:
-        _wait_for(f"http://127.0.0.1:{port}/_stcore/health", server, log)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(10)
-        server.kill()
-
-
-def _wait_for(url: str, server: subprocess.Popen, log: Path) -> None:
-    for _ in range(2400):
-        if server.poll() is not None:
-            raise RuntimeError(f"the server ended: {log.read_text()[-2000:]}")
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2):
-            return
-        time.sleep(0.1)
-    raise RuntimeError(f"the server did not start: {log.read_text()[-2000:]}")
+    with serve(log=log, seconds=240, BOTH_WAYS_HUB=os.environ.get("BOTH_WAYS_HUB", "off")) as server:
+        yield server.address
 
 
 def find_chromium() -> str | None:

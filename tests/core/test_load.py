@@ -188,18 +188,9 @@ def test_a_hub_id_without_network_says_that_the_shipped_ones_stay(monkeypatch):
         load_model("owner/model")
 
 
-def test_folders_only_below_the_configured_root(tiny_bert, tmp_path, monkeypatch):
+def test_the_setting_of_the_pages_does_not_bind_who_runs_python(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(tmp_path))
-    with pytest.raises(LoadError, match="switched off here"):
-        load_model(tiny_bert)
-    (tmp_path / "link").symlink_to(tiny_bert)
-    with pytest.raises(LoadError, match="switched off here"):
-        load_model(str(tmp_path / "link"))
-    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(Path(tiny_bert).parent))
     assert load_model(tiny_bert).info.tasks == ("fill-mask", "nsp")
-    monkeypatch.setenv("BOTH_WAYS_FOLDERS", "off")
-    with pytest.raises(LoadError, match="switched off here"):
-        load_model(tiny_bert)
 
 
 def test_code_in_a_folder_never_runs(folder):

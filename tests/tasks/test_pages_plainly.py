@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from bert_core import load
-from bert_core.serving import load_engine
+from bert_core.serving.engine import engine_of
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 
@@ -21,7 +21,7 @@ def open_page(monkeypatch, tmp_path):
     def run(page: str, model: str, **address: str) -> AppTest:
         monkeypatch.setenv("BOTH_WAYS_MODEL", model)
         st.cache_resource.clear()
-        load_engine.cache_clear()
+        engine_of.cache_clear()
         app = AppTest.from_file(str(APP), default_timeout=120)
         for key, value in address.items():
             app.query_params[key] = value
@@ -30,7 +30,7 @@ def open_page(monkeypatch, tmp_path):
 
     yield run
     st.cache_resource.clear()
-    load_engine.cache_clear()
+    engine_of.cache_clear()
 
 
 def said(app: AppTest) -> str:

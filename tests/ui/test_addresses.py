@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.load import LoadError
-from tests.payloads import drawn, is_ready, visit
+from bert_core.serving.local import LocalEngine
+from bert_core.trace import TraceRequest
+from tests.payloads import ROOT, drawn, is_ready, visit
 from ui import settings, state
 
 
@@ -55,17 +60,58 @@ def test_a_model_without_the_head_says_so():
     assert any("twin-gpt has no trained masked-LM head" in element.proto.body for element in at.get("html"))
 
 
-def test_folders_can_be_bounded_or_switched_off(monkeypatch, tmp_path, tiny_bert):
-    monkeypatch.setenv("BOTH_WAYS_FOLDERS", "off")
-    with pytest.raises(LoadError, match="switched off"):
+@pytest.fixture
+def root(monkeypatch, tmp_path) -> Path:
+    """The folder below which visitors may open models."""
+    (tmp_path / "models").mkdir()
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(tmp_path / "models"))
+    return tmp_path / "models"
+
+
+def test_a_folder_below_the_root_opens_on_a_page(root, tiny_bert):
+    shutil.copytree(tiny_bert, root / "mine")
+    at = visit("masking", model=str(root / "mine"), text="the dog [MASK]")
+    assert is_ready(at)["status"].startswith("mine ·")
+
+
+@pytest.mark.parametrize("name", ["{root}/../elsewhere/mine", "{root}/link", "{root}x/mine", "/etc", "~", "~nobody/x",
+                                  "../secrets", "bert_core/loading", "assets", "..\\x"])
+def test_no_folder_outside_the_root_is_opened(root, tiny_bert, name):
+    shutil.copytree(tiny_bert, root.parent / "elsewhere" / "mine")
+    shutil.copytree(tiny_bert, f"{root}x/mine")
+    (root / "link").symlink_to(root.parent / "elsewhere" / "mine")
+    with pytest.raises(LoadError, match="only below the one that this server keeps"):
+        settings.check_model_name(name.format(root=root))
+
+
+def test_a_link_to_a_folder_elsewhere_is_one_clear_line_on_a_page(root, tiny_bert):
+    at = visit("masking", model=tiny_bert)
+    assert not at.exception
+    assert any("only below the one that this server keeps" in element.proto.body for element in at.get("html"))
+    assert drawn(at, "ready")["status"].startswith("No picture")
+
+
+def test_the_engine_of_the_pages_asks_before_it_loads(root, tiny_bert, tiny_gpt):
+    engine = LocalEngine(tiny_gpt, check=settings.check_model_name)
+    with pytest.raises(LoadError, match="only below"):
+        engine.run(TraceRequest("the dog", model=tiny_bert))
+    assert engine.loaded().name == tiny_gpt
+
+
+def test_without_a_setting_the_root_is_the_models_folder(monkeypatch, tiny_bert):
+    monkeypatch.delenv("BOTH_WAYS_FOLDERS", raising=False)
+    assert settings.folders_root() == ROOT / "models"
+    assert settings.check_model_name("models/mine") == "models/mine"
+    with pytest.raises(LoadError, match="only below"):
         settings.check_model_name(tiny_bert)
-    with pytest.raises(LoadError, match="switched off"):
-        settings.check_model_name("../secrets")
+
+
+def test_folders_can_be_switched_off(monkeypatch, tiny_bert):
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", "off")
+    for name in (tiny_bert, "../secrets", "assets"):
+        with pytest.raises(LoadError, match="switched off"):
+            settings.check_model_name(name)
     assert settings.check_model_name("owner/model") == "owner/model"
-    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(tmp_path))
-    with pytest.raises(LoadError):
-        settings.check_model_name(str(tmp_path / ".." / "elsewhere" / "model"))
-    assert settings.check_model_name(str(tmp_path / "model"))
 
 
 @pytest.mark.parametrize("name", ["x" * 400, "a\x00b", "two\nlines"])

@@ -1,0 +1,56 @@
+"""The server's start, over real HTTP: /ready is there from the first moment and needs no visitor."""
+
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from bench._server import free_port, serve
+
+#: Seconds that a busy machine may take to load the default model.
+PATIENCE = 240
+
+
+def fetch(address: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def wait_until(address: str, wanted: str) -> list[tuple[int, str]]:
+    """The different answers up to the first one that holds `wanted`."""
+    answers: list[tuple[int, str]] = []
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        answer = fetch(address)
+        if answer not in answers:
+            answers.append(answer)
+        if wanted in answer[1].removeprefix("not ready"):
+            return answers
+        time.sleep(0.05)
+    raise AssertionError(f"{address} never answered {wanted!r}: {answers}")
+
+
+def test_the_server_becomes_ready_without_a_visitor():
+    port = free_port()
+    with serve(seconds=PATIENCE, BOTH_WAYS_METRICS_PORT=str(port)) as server:
+        answers = wait_until(f"{server.address}/ready", "ready")
+        assert answers == [(503, "not ready: the model is loading\n"), (200, "ready\n")]
+        assert fetch(f"http://127.0.0.1:{port}/ready") == (200, "ready\n")
+        assert "both_ways_requests_total 0.0" in fetch(f"http://127.0.0.1:{port}/metrics")[1]
+
+
+@pytest.mark.parametrize(("setting", "value", "why"), [
+    ("BOTH_WAYS_MODEL", "nobody/nothing", "nobody/nothing: downloads are switched off here"),
+    ("BOTH_WAYS_METRICS_PORT", "http", "BOTH_WAYS_METRICS_PORT is 'http'"),
+])
+def test_a_wrong_setting_is_said_at_ready_and_in_the_log(setting, value, why, tmp_path):
+    log = tmp_path / "log.txt"
+    with serve(log=log, seconds=PATIENCE, **{setting: value}) as server:
+        status, said = wait_until(f"{server.address}/ready", why)[-1]
+        assert status == 503
+        assert said.startswith("not ready: ")
+        assert why in log.read_text()

@@ -1,0 +1,56 @@
+"""The server's start: the default model is loaded before the first visitor comes, and /ready says so.
+
+torch is imported by the thread that loads, so that the server answers at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+
+class Start:
+    """What happens beside the pages when the server starts.
+
+    Attributes:
+        ready: whether the default model is loaded.
+        problem: one line that says why it can't be, '' while there is none.
+    """
+
+    def __init__(self) -> None:
+        self.ready, self.problem = False, ""
+
+    @property
+    def routes(self) -> list[Route]:
+        """/ready on the explorer's own port."""
+        return [Route("/ready", self._answer, methods=["GET", "HEAD"])]
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app: object) -> AsyncIterator[None]:
+        """Begin to load; the server doesn't wait for it."""
+        threading.Thread(target=self.load, name="start", daemon=True).start()
+        yield
+
+    def load(self) -> None:
+        """Serve the metrics if asked to, and load the default model; `problem` and the log say what went wrong."""
+        try:
+            from bert_core.serving.metrics import serve_if_asked
+            from ui import shell, state  # noqa: F401 - the first visitor finds all of it imported
+
+            serve_if_asked(lambda: self.ready)
+            state.start_engine()
+            self.ready = True
+        except Exception as error:  # a thread has nobody else to tell
+            self.problem = " ".join(str(error).split()) or type(error).__name__
+            logging.getLogger("both_ways").error("not ready: %s", self.problem)
+
+    async def _answer(self, request: Request) -> PlainTextResponse:
+        if self.ready:
+            return PlainTextResponse("ready\n")
+        return PlainTextResponse(f"not ready: {self.problem or 'the model is loading'}\n", status_code=503)
