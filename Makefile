@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
+# Rows of each task that `make evaluate` reads, evenly spaced (BLiMP: pairs of each rule); empty for all.
+LIMIT ?= 100
 
 .PHONY: help run test test-full test-cluster evaluate bench screenshots audit cluster clean
 
@@ -13,7 +15,7 @@ help:
 	@echo "make test         all tests that fit in 20 minutes on two cores"
 	@echo "make test-full    full counts: load, fuzzing, training"
 	@echo "make test-cluster the Ray Serve engine, a replica killed under load"
-	@echo "make evaluate     scores on real data (DATA=folder)"
+	@echo "make evaluate     scores on $(or $(LIMIT),all) rows of each task (DATA=folder; LIMIT=1000; LIMIT= for all, over an hour)"
 	@echo "make bench        every benchmark in turn"
 	@echo "make screenshots  the pictures of README.md and docs/"
 	@echo "make audit        known vulnerabilities in the pinned packages"
@@ -47,7 +49,7 @@ test-cluster: $(VENV)/made-cluster
 	$(BIN)/python -m pytest -q -m cluster tests/serving
 
 evaluate: $(VENV)/made
-	$(BIN)/python -m bert_core evaluate --all --data $(DATA) --json
+	$(BIN)/python -m bert_core evaluate --all --data $(DATA) $(if $(LIMIT),--limit $(LIMIT)) --json
 
 bench: $(VENV)/made-test
 	sh scripts/browser.sh $(BIN)/python

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from bert_core import model as core
 from bert_core.load import Loaded
 from bert_core.training.corruption import corrupt, reverse_order
-from bert_core.training.datasets import read_blimp, read_paragraphs
+from bert_core.training.datasets import every, read_blimp, read_paragraphs
 from bert_core.training.objectives import Objective, Sample, hidden_at
 from bert_core.training.packing import NO_PAIR, Lengths, Packed, Special, pack
 from bert_core.training.pretrain import micro_batches
@@ -130,7 +130,7 @@ def _piece_metrics(scores: Sequence[PieceScores]) -> dict[str, float]:
 def masked_lm(loaded: Loaded, path: Path, seeds: int = 5, limit: int | None = None) -> dict[str, Any]:
     """Masked-token accuracy and perplexity: one paragraph a sequence, 15 % masked, never an [UNK]."""
     require(loaded, "mlm")
-    sequences = [encode(loaded, text) for text in read_paragraphs(path)[:limit]]
+    sequences = [encode(loaded, text) for text in every(read_paragraphs(path), limit)]
     special = special_of(loaded)
 
     def measure(seed: int) -> dict[str, float]:
@@ -144,7 +144,7 @@ def causal_lm(loaded: Loaded, path: Path, seeds: int = 1, limit: int | None = No
     """Next-piece perplexity: one paragraph a sequence, [SEP] and [UNK] not scored; nothing is drawn."""
     require(loaded, "lm")
     special, reverse = special_of(loaded), loaded.config.reading_order == "right-to-left"
-    sequences = [encode(loaded, text) for text in read_paragraphs(path)[:limit]]
+    sequences = [encode(loaded, text) for text in every(read_paragraphs(path), limit)]
     samples = [causal_sample(ids, special, reverse, True) for ids in sequences]
     return {"n": len(samples), **over_seeds(lambda _: _piece_metrics(score_pieces(loaded, samples)), 1)}
 
@@ -154,7 +154,7 @@ def next_sentence(loaded: Loaded, path: Path, seeds: int = 5, limit: int | None 
     require(loaded, "nsp")
     from bert_core.training.corpus import documents
 
-    docs = documents(path)[:limit]
+    docs = every(documents(path), limit)
     counts: list[int] = []
 
     def measure(seed: int) -> dict[str, float]:
@@ -226,7 +226,7 @@ def everyday_cloze(loaded: Loaded, path: Path = CLOZE, seeds: int = 1, limit: in
     """Share of everyday gaps with an accepted word among the first 1 and 5 guesses."""
     require(loaded, "mlm")
     special, vocabulary = special_of(loaded), loaded.tokenizer
-    items = json.loads(Path(path).read_text(encoding="utf-8"))["items"][:limit]
+    items = every(json.loads(Path(path).read_text(encoding="utf-8"))["items"], limit)
     first, five, missed = 0, 0, []
     for item in items:
         ids = encode(loaded, item["text"])

@@ -62,6 +62,14 @@ def test_masked_lm_over_seeds(tiny_bert, text):
     assert one["perplexity"] == pytest.approx(math.exp(one["loss"]))
 
 
+def test_a_limit_takes_rows_evenly_spaced_not_the_first(tiny_gpt, text, tmp_path):
+    lines = text.read_text().split("\n")
+    ends = tmp_path / "ends.txt"
+    ends.write_text("\n".join([lines[0], *[line for line in lines if line][-1:]]))
+    some = jobs.evaluate("clm", tiny_gpt, str(text), seeds=1, limit=2)
+    assert some == jobs.evaluate("clm", tiny_gpt, str(ends), seeds=1, limit=None)
+
+
 def test_causal_perplexity_equals_the_score_command(tiny_gpt, text):
     from bert_core.serving.local import LocalEngine
     from bert_core.tasks.vocabulary import score
