@@ -16,8 +16,9 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from bert_core import LoadError, MissingPart, Trace, TraceRequest, load_engine
-from bert_core.load import Loaded, ModelInfo, shipped_names
+from bert_core.load import Loaded, shipped_names
 from bert_core.serving import Engine, Superseded
+from bert_core.serving.engine import Steps
 from bert_core.tokenizer import Encoding
 from ui import notices, settings
 
@@ -86,21 +87,26 @@ def start_engine() -> Engine:
 def loaded(name: str | None = None) -> Loaded:
     """Model and tokenizer, or the one-line problem and the end of the page."""
     name = name or here().model
-    found = _or_stop(lambda: engine().loaded(name))
+    found = or_stop(lambda: engine().loaded(name))
     if name not in model_names():
-        st.session_state["_own_models"] = [*st.session_state.get("_own_models", []), name][-MOST_OWN_MODELS:]
+        keep_own(found)
     return found
+
+
+def keep_own(model: Loaded) -> None:
+    """Remember a model that this visitor loaded or made, and what it can do."""
+    own = {**own_models(), model.name: model.info.tasks}
+    st.session_state["_own_models"] = dict(list(own.items())[-MOST_OWN_MODELS:])
+
+
+def own_models() -> dict[str, tuple[str, ...]]:
+    """Name -> tasks of the models that this visitor loaded or made."""
+    return st.session_state.get("_own_models", {})
 
 
 def model_names() -> list[str]:
     """Shipped models, the default, and those that this visitor loaded; loads none of them."""
-    own = st.session_state.get("_own_models", [])
-    return list(dict.fromkeys((*shipped_names(), settings.default_model(), *own)))
-
-
-def models() -> tuple[ModelInfo, ...]:
-    """What every model of this process can do; loads all that are shipped, so prefer `model_names`."""
-    return engine().models()
+    return list(dict.fromkeys((*shipped_names(), settings.default_model(), *own_models())))
 
 
 def trace(request: TraceRequest) -> Trace:
@@ -108,12 +114,21 @@ def trace(request: TraceRequest) -> Trace:
     return traces([request])[0]
 
 
-def traces(requests: Sequence[TraceRequest]) -> list[Trace]:
-    """Run several requests as one batch, or show the problem and stop."""
+def traces(requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
+    """Run several requests as one batch, or show the problem and stop.
+
+    Args:
+        keep: False leaves them out of the cache that all visitors share.
+    """
     named = [r if r.model else replace(r, model=here().model) for r in requests]
     for name in {r.model for r in named}:
         loaded(name)
-    return _or_stop(lambda: engine().run_many(named, visitor=visitor()))
+    return or_stop(lambda: engine().run_many(named, visitor=visitor(), keep=keep))
+
+
+def call(steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value:
+    """Engine.call in this visitor's name: EngineError or ValueError if it can't be done (see `or_stop`)."""
+    return engine().call(steps, request, *rest, visitor=visitor())
 
 
 def visitor() -> str | None:
@@ -122,7 +137,8 @@ def visitor() -> str | None:
     return context.session_id if context else None
 
 
-def _or_stop(action: Callable[[], Value]) -> Value:
+def or_stop(action: Callable[[], Value]) -> Value:
+    """Do it, or show the one-line problem and stop the page."""
     try:
         return action()
     except Superseded:  # a newer run of this tab draws the picture

@@ -5,14 +5,16 @@ References:
     Shrikumar et al. 2016, Not Just a Black Box, arXiv 1605.01713 (gradient x input).
 
 All of it differentiates our own functional encoder from the embedding sum on.
+Each account is a generator that yields between its passes, so that an engine can
+take turns (Engine.call); `finish` runs one at once.
 Dimensions: B batch, T tokens, E width of the embedding tables, V vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +26,7 @@ from bert_core.trace import Array, Prepared, TraceRequest, prepare, reading_orde
 
 #: Rows of one pass: the points of the path, or the sentences with a token left out.
 ROWS_A_PASS = 16
+Value = TypeVar("Value")
 KINDS = {"mlm": "mlm", "lm": "lm", "nsp": "nsp", "classification": "classification"}
 SCALES = ("logit", "probability", "log_probability")
 
@@ -71,7 +74,18 @@ class Attribution(NamedTuple):
     gap: float | None = None
 
 
-def integrated_gradients(loaded: Loaded, request: TraceRequest, target: Target, steps: int = 32) -> Attribution:
+def finish(steps: Generator[None, None, Value]) -> Value:
+    """Run a generator to its end, for its result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def integrated_gradients(
+    loaded: Loaded, request: TraceRequest, target: Target, steps: int = 32
+) -> Generator[None, None, Attribution]:
     """Gradients along the straight path from the masked sentence to the sentence.
 
     The baseline has [MASK] (a zero vector where the model has none) as the token
@@ -94,6 +108,7 @@ def integrated_gradients(loaded: Loaded, request: TraceRequest, target: Target, 
         place = torch.tensor((points[chunk] + 1) / 2, dtype=end.dtype, device=end.device)[:, None, None]
         weight = torch.tensor(weights[chunk] / 2, dtype=end.dtype, device=end.device)[:, None, None]
         gradient += (weight * score.gradient(start + place * (end - start))).sum(dim=0)  # (B, T, E) -> (T, E)
+        yield
     values = ((end - start) * gradient).sum(dim=-1)
     before, after = score(start[None])[0].item(), score(end[None])[0].item()
     total = values.sum().item()
@@ -101,15 +116,20 @@ def integrated_gradients(loaded: Loaded, request: TraceRequest, target: Target, 
     return Attribution(score.tokens, score.in_reading_order(values), after, before, gap)
 
 
-def gradient_x_input(loaded: Loaded, request: TraceRequest, target: Target) -> Attribution:
+def gradient_x_input(
+    loaded: Loaded, request: TraceRequest, target: Target
+) -> Generator[None, None, Attribution]:
     """The gradient at the sentence times each token's word embedding, summed over the width."""
     score = _Score(loaded, request, target)
     gradient = score.gradient(score.embeddings[None])[0]  # (T, E)
+    yield
     values = (gradient * score.word_embeddings).sum(dim=-1)
     return Attribution(score.tokens, score.in_reading_order(values), score(score.embeddings[None])[0].item())
 
 
-def leave_one_out(loaded: Loaded, request: TraceRequest, target: Target) -> Attribution:
+def leave_one_out(
+    loaded: Loaded, request: TraceRequest, target: Target
+) -> Generator[None, None, Attribution]:
     """What the target loses when one token becomes [MASK] (is hidden, where there is no [MASK]).
 
     Specials and tokens that are masked already get 0: nothing is left out there.
@@ -124,6 +144,7 @@ def leave_one_out(loaded: Loaded, request: TraceRequest, target: Target) -> Attr
     for first in range(0, len(places), ROWS_A_PASS):
         chunk = slice(first, first + ROWS_A_PASS)
         values[places[chunk]] = whole - _read_targets(loaded, requests[chunk], target)
+        yield
     return Attribution(row.encoding.tokens, values, whole)
 
 

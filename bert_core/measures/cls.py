@@ -9,14 +9,14 @@ Dimensions: T tokens, H heads, L layers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import numpy as np
 
 from bert_core.load import Loaded
-from bert_core.measures.attribution import Attribution, Target, integrated_gradients
+from bert_core.measures.attribution import Attribution, Target, integrated_gradients, leave_one_out
 from bert_core.trace import Array, Trace, TraceRequest
 
 #: Largest share by which integrated gradients may miss the change that they explain.
@@ -79,17 +79,27 @@ def attention_of_layer(trace: Trace, layer: int = -1) -> Array:
     return cls_attention(trace)[layer].mean(axis=0)
 
 
-def complete_gradients(loaded: Loaded, request: TraceRequest, target: Target) -> Attribution:
+def accounts(
+    loaded: Loaded, request: TraceRequest, target: Target
+) -> Generator[None, None, tuple[Attribution, Attribution]]:
+    """Leaving out and complete gradients, one after the other, a pass at each step."""
+    left_out = yield from leave_one_out(loaded, request, target)
+    return left_out, (yield from complete_gradients(loaded, request, target))
+
+
+def complete_gradients(
+    loaded: Loaded, request: TraceRequest, target: Target
+) -> Generator[None, None, Attribution]:
     """Integrated gradients with as many points on the path as completeness needs.
 
     The points are doubled until the values sum to the target's change within
     COMPLETE of it, at most to MOST_STEPS; `gap` says what was reached.
     """
     steps = FIRST_STEPS
-    result = integrated_gradients(loaded, request, target, steps)
+    result = yield from integrated_gradients(loaded, request, target, steps)
     while steps < MOST_STEPS and result.gap > COMPLETE and abs(result.output - result.baseline) > LEAST_CHANGE:
         steps *= 2
-        result = integrated_gradients(loaded, request, target, steps)
+        result = yield from integrated_gradients(loaded, request, target, steps)
     return result
 
 

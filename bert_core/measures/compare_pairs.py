@@ -107,12 +107,13 @@ def log_likelihoods(engine: Engine, model: str, texts: Sequence[str]) -> list[fl
     encodings = [loaded.tokenizer.encode(text) for text in texts]
     places = [scored_places(encoding) for encoding in encodings]
     if "lm" in loaded.model.heads:
-        runs = engine.run_many([TraceRequest(text, model=model, parts=("lm_logits",)) for text in texts])
+        runs = engine.run_many([TraceRequest(text, model=model, parts=("lm_logits",)) for text in texts],
+                               keep=False)
         return [-float(taken(causal_log_probs(run, where), run, where).sum())
                 for run, where in zip(runs, places, strict=True)]
     rows = [masked_one_at_a_time(text, None, model, loaded.config.attention_kind, where)
             for text, where in zip(texts, places, strict=True)]
-    runs = iter(engine.run_many([row for group in rows for row in group]))
+    runs = iter(engine.run_many([row for group in rows for row in group], keep=False))
     return [-float(masked_surprise([next(runs) for _ in group], encoding, where).sum())
             for group, encoding, where in zip(rows, encodings, places, strict=True)]
 
@@ -125,7 +126,7 @@ def joined_likelihoods(engine: Engine, left: str, right: str, texts: Sequence[st
     """
     places = [scored_places(engine.loaded(left).tokenizer.encode(text)) for text in texts]
     runs = engine.run_many([TraceRequest(text, model=name, parts=("lm_logits",)) for name in (left, right)
-                            for text in texts])
+                            for text in texts], keep=False)
     scores = []
     for one, other, where in zip(runs[:len(texts)], runs[len(texts):], places, strict=True):
         if one.input_ids.tolist() != other.input_ids.tolist():

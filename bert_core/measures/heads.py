@@ -141,7 +141,7 @@ def _corpus_traces(engine: Engine, model: str | None, corpus: Sequence[Sentence]
     """The attention of every sentence, so few at a time that others get their turn."""
     requests = [TraceRequest(" ".join(s.words), model=model, parts=("attention_probs",)) for s in corpus]
     for first in range(0, len(requests), SENTENCES_A_CALL):
-        yield from engine.run_many(requests[first:first + SENTENCES_A_CALL])
+        yield from engine.run_many(requests[first:first + SENTENCES_A_CALL], keep=False)
 
 
 def _score(name: str, hits: Array, fixed: Array, half: Array) -> RelationTest:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Protocol, TypeVar
 
-from bert_core.load import Loaded, ModelInfo
+from bert_core.load import Loaded
 from bert_core.trace import Trace, TraceRequest
 
 #: Raises LoadError for a model's name that may not be loaded here, else gives it back.
 Check = Callable[[str], str]
+Value = TypeVar("Value")
+Steps = Callable[..., Generator[None, None, Value]]
 _one_at_a_time = threading.Lock()
 
 
@@ -21,13 +23,15 @@ class Engine(Protocol):
 
     default: str
 
-    def run(self, request: TraceRequest, visitor: str | None = None) -> Trace:
+    def run(self, request: TraceRequest, visitor: str | None = None, keep: bool = True) -> Trace:
         """Run one request.
 
         Args:
             request: what to run.
             visitor: who asks; a newer call of the same visitor supersedes
                 what of theirs still waits. None is nobody in particular.
+            keep: whether the Trace may be asked for again and goes to the
+                cache; a long experiment would push out everybody's.
 
         Raises:
             ValueError: the request is wrong.
@@ -35,16 +39,28 @@ class Engine(Protocol):
         """
         ...
 
-    def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None) -> list[Trace]:
+    def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True) -> list[Trace]:
         """Run several together, one pass for each model that they name."""
+        ...
+
+    def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None) -> Value:
+        """Do what no Trace holds (gradients, say) in the same queue, a step at a time between the others' passes.
+
+        Args:
+            steps: a generator function of a module (a cluster finds it by its
+                name), called as steps(loaded, request, *rest); it yields between
+                passes and returns the result.
+            request: names the model and the precision.
+            visitor: as in `run`.
+
+        Raises:
+            ValueError: what `steps` raises.
+            EngineError: as in `run`.
+        """
         ...
 
     def loaded(self, name: str | None = None) -> Loaded:
         """The model and tokenizer of this name, loaded on first use."""
-        ...
-
-    def models(self) -> tuple[ModelInfo, ...]:
-        """Models that are shipped or were loaded here."""
         ...
 
     def register(self, loaded: Loaded) -> None:

@@ -12,16 +12,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from bert_core.kernels import packed
-from bert_core.load import Loaded, LoadError, ModelInfo, load_model, shipped_names, with_dtype
+from bert_core.load import Loaded, load_model, with_dtype
 from bert_core.model import Model
 from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
-from bert_core.serving.engine import Check
-from bert_core.serving.waiting import DEADLINE, Ticket, WaitingRoom
+from bert_core.serving.engine import Check, Steps, Value
+from bert_core.serving.waiting import DEADLINE, Ticket, TimedOut, WaitingRoom
 from bert_core.trace import Trace, TraceRequest, run_batch
 
 #: Sentences in one pass: the gain is flat beyond.
@@ -103,24 +104,14 @@ class LocalEngine:
             self.cache.drop_model(loaded.name)
             self._keep((loaded.name, "fp32"), loaded)
 
-    def models(self) -> tuple[ModelInfo, ...]:
-        with self._models_lock:
-            here = [name for name, precision in self._models if precision == "fp32"]
-        found = []
-        for name in dict.fromkeys((*shipped_names(), *here)):
-            try:
-                found.append(self.loaded(name).info)
-            except LoadError:
-                continue
-        return tuple(found)
-
     # --- requests ------------------------------------------------------------
 
-    def run(self, request: TraceRequest, visitor: str | None = None) -> Trace:
-        return self.run_many([request], visitor)[0]
+    def run(self, request: TraceRequest, visitor: str | None = None, keep: bool = True) -> Trace:
+        return self.run_many([request], visitor, keep)[0]
 
     def run_many(
-        self, requests: Sequence[TraceRequest], visitor: str | None = None, seconds: float = DEADLINE
+        self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True,
+        seconds: float = DEADLINE,
     ) -> list[Trace]:
         started = time.perf_counter()
         requests = [r if r.model else replace(r, model=self.default) for r in requests]
@@ -132,11 +123,23 @@ class LocalEngine:
             for name, precision in {(r.model, r.precision) for r in missing}:
                 self.loaded(name, precision)  # here, so that the worker never waits for a disk
             self._ensure_worker()
-            tickets = self.room.enter(missing, visitor, seconds)
-            for ticket in tickets:
-                traces[ticket.request] = ticket.future.result(timeout=seconds * 4)
+            most = self.room.most_a_visitor
+            for start in range(0, len(missing), most):
+                for ticket in self.room.enter(missing[start:start + most], visitor, seconds):
+                    traces[ticket.request] = _answer(ticket, seconds)
+                    if keep:
+                        self.cache.put(ticket.request, traces[ticket.request])
         metrics.latency.observe(time.perf_counter() - started)
         return [traces[request] for request in requests]
+
+    def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None,
+             seconds: float = DEADLINE) -> Value:
+        request = request if request.model else replace(request, model=self.default)
+        loaded = self.loaded(request.model, request.precision)
+        metrics.requests.inc()
+        self._ensure_worker()
+        (ticket,) = self.room.enter([request], visitor, seconds, steps(loaded, request, *rest))
+        return _answer(ticket, seconds)
 
     def close(self) -> None:
         """Stop the worker; what waits is given up."""
@@ -153,9 +156,22 @@ class LocalEngine:
         while not self._closed:
             batch = self.room.next_batch(MAX_BATCH, timeout=1.0)
             metrics.waiting.set(len(self.room))
-            if batch:
+            if batch and batch[0].work is not None:
+                self._go_on(batch[0])
+            elif batch:
                 metrics.batch_size.observe(len(batch))
                 self._run_tickets(batch)
+
+    def _go_on(self, ticket: Ticket) -> None:
+        """One step of a call; the rest of it waits for its next turn."""
+        try:
+            next(ticket.work)
+        except StopIteration as end:
+            ticket.future.set_result(end.value)
+        except Exception as error:
+            ticket.future.set_exception(error)
+        else:
+            self.room.put_back(ticket)
 
     def _run_tickets(self, batch: list[Ticket]) -> None:
         """One pass for all; if it fails, each alone, so that one can't fail the others."""
@@ -171,5 +187,12 @@ class LocalEngine:
                 self._run_tickets([ticket])
             return
         for ticket, trace in zip(batch, traces, strict=True):
-            self.cache.put(ticket.request, trace)
             ticket.future.set_result(trace)
+
+
+def _answer(ticket: Ticket, seconds: float) -> Any:
+    """What the worker found, or the error it met; TimedOut if a pass takes far longer than one may wait."""
+    try:
+        return ticket.future.result(timeout=seconds * 4)
+    except TimeoutError:
+        raise TimedOut("the server is too busy for this; try again, or a shorter text") from None

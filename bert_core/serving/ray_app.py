@@ -6,10 +6,13 @@ cluster; RayEngine starts a local one if none runs.
 
 from __future__ import annotations
 
+import asyncio
+import functools
 from typing import Any
 
 from ray import serve
 
+from bert_core.serving.engine import Steps, Value
 from bert_core.serving.local import MAX_BATCH, LocalEngine
 from bert_core.trace import Trace, TraceRequest
 
@@ -49,6 +52,14 @@ class Encoder:
                 except ValueError as error:
                     answers.append(error)
         return answers
+
+    async def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value | ValueError:
+        """As LocalEngine.call, beside the batches; a user's error is an answer."""
+        work = functools.partial(self.engine.call, steps, request, *rest)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(None, work)
+        except ValueError as error:
+            return error
 
 
 def app(args: dict[str, str] | None = None) -> serve.Application:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -13,9 +13,9 @@ import ray
 from ray import serve
 from ray.exceptions import RayError
 
-from bert_core.load import Loaded, ModelInfo, load_model, shipped_names
+from bert_core.load import Loaded, load_model
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
-from bert_core.serving.engine import Check
+from bert_core.serving.engine import Check, Steps, Value
 from bert_core.serving.ray_app import APPLICATION, DEPLOYMENT, app
 from bert_core.serving.waiting import DEADLINE, Busy, TimedOut
 from bert_core.trace import Trace, TraceRequest
@@ -52,22 +52,29 @@ class RayEngine:
             serve.run(app({"model": default}), name=APPLICATION, route_prefix=None)
         self._handle = serve.get_deployment_handle(DEPLOYMENT, APPLICATION)
 
-    def run(self, request: TraceRequest, visitor: str | None = None) -> Trace:
-        return self.run_many([request], visitor)[0]
+    def run(self, request: TraceRequest, visitor: str | None = None, keep: bool = True) -> Trace:
+        return self.run_many([request], visitor, keep)[0]
 
-    def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None) -> list[Trace]:
-        requests = [r if r.model else replace(r, model=self.default) for r in requests]
-        for name in {r.model for r in requests}:
-            self._allowed(name)
+    def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True) -> list[Trace]:
+        requests = [self._named(r) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
-        responses = [(request, self._handle.run.remote(request)) for request in missing]
-        for request, response in responses:
-            traces[request] = self._answer(request, response)
-            self.cache.put(request, traces[request])
+        asked = [(request, functools.partial(self._handle.run.remote, request)) for request in missing]
+        for request, ask, response in [(request, ask, ask()) for request, ask in asked]:
+            traces[request] = from_message(self._answer(response, ask))
+            if keep:
+                self.cache.put(request, traces[request])
         return [traces[request] for request in requests]
 
-    def _answer(self, request: TraceRequest, response) -> Trace:
+    def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None) -> Value:
+        ask = functools.partial(self._handle.call.remote, steps, self._named(request), *rest)
+        return self._answer(ask(), ask)
+
+    def _named(self, request: TraceRequest) -> TraceRequest:
+        """The request with its model's name, if that may be used."""
+        return replace(request, model=self._allowed(request.model or self.default))
+
+    def _answer(self, response: Any, ask: Callable[[], Any]) -> Any:
         """Wait for an answer; ask another replica if this one died."""
         for _ in range(_TRIES):
             try:
@@ -75,11 +82,11 @@ class RayEngine:
             except TimeoutError:
                 raise TimedOut("the cluster had no time for this within the limit; try again") from None
             except RayError:
-                response = self._handle.run.remote(request)
+                response = ask()
                 continue
             if isinstance(answer, ValueError):
                 raise answer
-            return from_message(answer)
+            return answer
         raise Busy("the cluster lost this request several times; is a replica still running?")
 
     def loaded(self, name: str | None = None) -> Loaded:
@@ -87,9 +94,6 @@ class RayEngine:
 
     def _allowed(self, name: str) -> str:
         return name if self.check is None or name == self.default else self.check(name)
-
-    def models(self) -> tuple[ModelInfo, ...]:
-        return tuple(self.loaded(name).info for name in shipped_names())
 
     def register(self, loaded: Loaded) -> None:
         raise ValueError("a model made here stays here; the cluster runs shipped and named models only")

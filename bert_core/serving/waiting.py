@@ -11,8 +11,10 @@ import itertools
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Generator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 from bert_core.trace import TraceRequest
 
@@ -42,18 +44,24 @@ class TimedOut(EngineError):
 
 @dataclass
 class Ticket:
-    """One request in the queue."""
+    """One request in the queue.
+
+    Attributes:
+        work: passes that no Trace holds, one at each step; None asks for a Trace.
+    """
 
     request: TraceRequest
     visitor: str
     deadline: float
+    work: Generator[None, None, Any] | None = None
     future: Future = field(default_factory=Future)
     since: float = field(default_factory=time.monotonic)
 
     @property
-    def group(self) -> tuple[str | None, str]:
-        """Tickets with the same group can share a pass."""
-        return self.request.model, self.request.precision
+    def group(self) -> tuple[Any, ...]:
+        """Tickets with the same group can share a pass; work shares none."""
+        alone = () if self.work is None else (id(self),)
+        return self.request.model, self.request.precision, *alone
 
 
 class WaitingRoom:
@@ -72,7 +80,8 @@ class WaitingRoom:
     def _count(self) -> int:
         return sum(map(len, self._queues.values()))
 
-    def enter(self, requests: list[TraceRequest], visitor: str | None, seconds: float = DEADLINE) -> list[Ticket]:
+    def enter(self, requests: list[TraceRequest], visitor: str | None, seconds: float = DEADLINE,
+              work: Generator[None, None, Any] | None = None) -> list[Ticket]:
         """Queue requests that belong together.
 
         Args:
@@ -80,6 +89,7 @@ class WaitingRoom:
             visitor: who asks; their older waiting tickets are superseded. None
                 is somebody new each time.
             seconds: how long they may wait.
+            work: of the one request, if it asks for more than a Trace.
 
         Raises:
             Busy: the room is full.
@@ -96,7 +106,7 @@ class WaitingRoom:
                 self._resolve(superseded)
                 raise Busy(f"{waiting} requests wait already; try again in a moment")
             deadline = time.monotonic() + seconds
-            tickets = [Ticket(request, visitor, deadline) for request in requests]
+            tickets = [Ticket(request, visitor, deadline, work) for request in requests]
             self._queues[visitor] = list(tickets)
             self._changed.notify()
         self._resolve(superseded)
@@ -106,6 +116,19 @@ class WaitingRoom:
     def _resolve(superseded: list[Ticket]) -> None:
         for ticket in superseded:
             ticket.future.set_exception(Superseded("a newer request took this one's place"))
+
+    def put_back(self, ticket: Ticket) -> None:
+        """Let work that isn't done wait for its next turn, behind the others.
+
+        It is superseded if its visitor asked for something newer meanwhile.
+        """
+        with self._changed:
+            newer = ticket.visitor in self._queues
+            if not newer:
+                self._queues[ticket.visitor] = [ticket]
+                self._changed.notify()
+        if newer:
+            self._resolve([ticket])
 
     def next_batch(self, most: int, timeout: float | None = None) -> list[Ticket]:
         """Wait for tickets and take up to `most` of one group, a visitor in turn.
@@ -141,7 +164,7 @@ class WaitingRoom:
             batch.append(ticket)
         return batch
 
-    def _next_of(self, group: tuple[str | None, str] | None) -> Ticket | None:
+    def _next_of(self, group: tuple[Any, ...] | None) -> Ticket | None:
         for queue in self._queues.values():
             for ticket in queue:
                 if group is None or ticket.group == group:

@@ -12,6 +12,7 @@ from bert_core import model as bert
 from bert_core.measures.attribution import (
     Target,
     encode_sums,
+    finish,
     gradient_x_input,
     integrated_gradients,
     leave_one_out,
@@ -25,19 +26,19 @@ MASK = 6  # [CLS] the dog barked ##s all [MASK] . [SEP]
 
 @pytest.mark.parametrize("scale", ["logit", "probability", "log_probability"])
 def test_integrated_gradients_are_complete_for_a_masked_word(small, scale):
-    found = integrated_gradients(small, REQUEST, Target("mlm", 11, MASK, scale), steps=128)
+    found = finish(integrated_gradients(small, REQUEST, Target("mlm", 11, MASK, scale), steps=128))
     assert found.gap < 0.01
     assert found.values.sum() == pytest.approx(found.output - found.baseline, rel=0.01)
     assert found.output == pytest.approx(read_target(small, REQUEST, Target("mlm", 11, MASK, scale)), abs=1e-9)
 
 
 def test_integrated_gradients_are_complete_for_a_classifier_and_nsp(small, small_classifier):
-    assert integrated_gradients(small_classifier, REQUEST, Target("classification", 2), steps=128).gap < 0.01
-    assert integrated_gradients(small, REQUEST, Target("nsp", 0), steps=256).gap < 0.01
+    assert finish(integrated_gradients(small_classifier, REQUEST, Target("classification", 2), steps=128)).gap < 0.01
+    assert finish(integrated_gradients(small, REQUEST, Target("nsp", 0), steps=256)).gap < 0.01
 
 
 def test_specials_and_masks_get_nothing_from_the_path(small):
-    found = integrated_gradients(small, REQUEST, Target("mlm", 11, MASK), steps=8)
+    found = finish(integrated_gradients(small, REQUEST, Target("mlm", 11, MASK), steps=8))
     encoding = prepare(small, REQUEST).encoding
     still = [p for p in range(len(encoding)) if encoding.special[p] or p == MASK]
     assert np.all(found.values[still] == 0.0)
@@ -55,7 +56,7 @@ def test_the_gradient_is_that_of_finite_differences(small):
         sums[0, token] += (factor - 1) * parts.token[0, token]
         return bert.mlm_logits(small.model, encode_sums(small.model, sums, inputs))[0, MASK, target.index].item()
 
-    found = gradient_x_input(small, REQUEST, target)
+    found = finish(gradient_x_input(small, REQUEST, target))
     for token in (0, 3, MASK, len(row.encoding) - 1):
         assert found.values[token] == pytest.approx((score(1 + 1e-5, token) - score(1 - 1e-5, token)) / 2e-5, rel=1e-4)
 
@@ -70,7 +71,7 @@ def test_the_path_from_the_embedding_sum_ends_where_the_run_does(small):
 
 def test_leave_one_out_is_a_direct_recomputation(small_classifier):
     target = Target("classification", 1, scale="probability")
-    found = leave_one_out(small_classifier, REQUEST, target)
+    found = finish(leave_one_out(small_classifier, REQUEST, target))
     encoding = prepare(small_classifier, REQUEST).encoding
     for place in range(len(encoding)):
         if encoding.special[place] or place == MASK:
@@ -98,9 +99,9 @@ def test_a_wrong_target_says_so(target, message):
 def test_a_target_that_the_model_lacks_says_so(small, target, message):
     for method in (integrated_gradients, gradient_x_input, leave_one_out):
         with pytest.raises(ValueError, match=message):
-            method(small, REQUEST, target)
+            finish(method(small, REQUEST, target))
 
 
 def test_steps_are_bounded(small):
     with pytest.raises(ValueError, match="steps 1000"):
-        integrated_gradients(small, REQUEST, Target("nsp", 0), steps=1000)
+        finish(integrated_gradients(small, REQUEST, Target("nsp", 0), steps=1000))

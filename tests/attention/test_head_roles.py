@@ -42,7 +42,8 @@ class Planted:
     def __init__(self, tokenizer, corpus):
         self.tokenizer, self.corpus = tokenizer, {" ".join(s.words): s for s in corpus}
 
-    def run_many(self, requests):
+    def run_many(self, requests, keep):
+        assert not keep, "a corpus must not push the visitors out of the cache"
         return [self.run(request) for request in requests]
 
     def run(self, request):

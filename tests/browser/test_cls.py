@@ -4,7 +4,7 @@ import pytest
 
 from bert_core import TraceRequest, load_engine
 from bert_core.load import shipped_names
-from bert_core.measures.attribution import Target, leave_one_out
+from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.tasks import classify, is_next
 
 pytestmark = pytest.mark.browser
@@ -47,7 +47,7 @@ def test_the_strip_holds_what_leaving_out_gives(visitor):
     strip.get_by_text("The numbers as a table").click()
     rows = [row.split("\t") for row in strip.locator("tbody tr").all_inner_texts()]
     loaded = load_engine(CLASSIFIER).loaded(CLASSIFIER)
-    expected = leave_one_out(loaded, TraceRequest(BAD, model=CLASSIFIER), Target("classification", 0))
+    expected = finish(leave_one_out(loaded, TraceRequest(BAD, model=CLASSIFIER), Target("classification", 0)))
     assert [row[0].split()[1] for row in rows] == list(expected.tokens)
     assert [float(row[1]) for row in rows] == pytest.approx(list(expected.values), abs=2e-3)
     strip.locator(".bw-column").first.focus()

@@ -5,7 +5,7 @@ import pytest
 
 from bert_core import TraceRequest, load_engine
 from bert_core.load import shipped_names
-from bert_core.measures.attribution import Target, leave_one_out
+from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.measures.cls import complete_gradients
 from bert_core.tasks import classify, is_next
 
@@ -18,7 +18,7 @@ SENTENCES = ("The film was slow, but I loved every minute of it.", "I would not 
 def test_gradients_are_complete_for_the_next_sentence_head(name):
     loaded = load_engine(name).loaded(name)
     for index in (0, 1):
-        result = complete_gradients(loaded, TraceRequest(*PAIR), Target("nsp", index))
+        result = finish(complete_gradients(loaded, TraceRequest(*PAIR), Target("nsp", index)))
         change = result.output - result.baseline
         assert abs(result.values.sum() - change) <= 0.01 * abs(change)
         assert result.gap <= 0.01
@@ -28,14 +28,14 @@ def test_gradients_are_complete_for_the_next_sentence_head(name):
 @pytest.mark.parametrize("text", SENTENCES)
 def test_gradients_are_complete_for_the_shipped_classifier(name, text):
     loaded = load_engine(name).loaded(name)
-    result = complete_gradients(loaded, TraceRequest(text), Target("classification", 1))
+    result = finish(complete_gradients(loaded, TraceRequest(text), Target("classification", 1)))
     assert result.gap <= 0.01
 
 
 def test_leaving_out_is_masking_and_running_again(tiny_classifier):
     engine = load_engine(tiny_classifier)
     text = "the film was not good ."
-    result = leave_one_out(engine.loaded(), TraceRequest(text), Target("classification", 1))
+    result = finish(leave_one_out(engine.loaded(), TraceRequest(text), Target("classification", 1)))
     whole = classify(engine, text).logits[1]
     words = text.split()
     for n in range(len(words)):
@@ -47,7 +47,7 @@ def test_leaving_out_is_masking_and_running_again(tiny_classifier):
 def test_leaving_out_works_on_a_pair(tiny_bert):
     engine = load_engine(tiny_bert)
     target, first, second = Target("nsp", 0, scale="probability"), "the dog barked", "we walked home"
-    result = leave_one_out(engine.loaded(), TraceRequest(first, second), target)
+    result = finish(leave_one_out(engine.loaded(), TraceRequest(first, second), target))
     moved = is_next(engine, first, second) - is_next(engine, first, "we [MASK] home")
     assert result.values[result.tokens.index("walked")] == pytest.approx(moved, abs=1e-6)
     assert np.isfinite(result.values).all()

@@ -9,6 +9,7 @@ import pytest
 from bert_core.load import LoadError, load_model
 from bert_core.serving.cache import TraceCache
 from bert_core.serving.local import LocalEngine
+from bert_core.serving.waiting import Busy, TimedOut
 from bert_core.trace import TraceRequest, run_batch
 
 WORDS = ["the", "dog", "barked", "all", "night", "in", "a", "garden", "and", "we", "walked", "home", "to", "paris"]
@@ -140,3 +141,78 @@ def test_models_that_are_not_used_leave_memory(checkpoint, monkeypatch):
         engine.run(TraceRequest(text="dog", model=name))
     assert [name for name, _ in engine._models] == [names[0], names[2]]
     engine.close()
+
+
+def test_what_is_not_to_be_kept_stays_out_of_the_cache(engine):
+    seen = engine.run(TraceRequest(text="the dog"))
+    before = engine.cache.bytes
+    experiment = [TraceRequest(text=f"the dog {n}") for n in range(5)]
+    traces = engine.run_many([TraceRequest(text="the dog"), *experiment], keep=False)
+    assert engine.cache.bytes == before
+    assert traces[0] is seen
+    assert engine.run(experiment[0]) is not traces[1]
+
+
+def test_more_requests_than_a_visitor_may_have_waiting_go_in_several_calls(engine):
+    texts = [f"dog {n}" for n in range(2 * engine.room.most_a_visitor + 3)]
+    traces = engine.run_many([TraceRequest(text=text, parts=("hidden_states",)) for text in texts], "ann")
+    assert [trace.encoding.text for trace in traces] == texts
+
+
+def in_steps(loaded, request, count, log):
+    """Steps that write down whose turn it was."""
+    for _ in range(count):
+        log.append(request.text)
+        yield
+    return loaded.tokenizer.encode(request.text).tokens
+
+
+def test_a_call_takes_turns_with_the_others(engine, monkeypatch):
+    log: list[str] = []
+    gate = threading.Event()
+
+    def noted(loaded, requests):
+        gate.wait(60)
+        log.extend(request.text for request in requests)
+        return run_batch(loaded, requests)
+
+    monkeypatch.setattr("bert_core.serving.local.run_batch", noted)
+    got: dict[str, object] = {}
+    plain = threading.Thread(target=lambda: got.update(first=engine.run(TraceRequest(text="first"))))
+    plain.start()  # holds the worker until all the others wait
+    calls = [threading.Thread(target=lambda who=who: got.update(
+        {who: engine.call(in_steps, TraceRequest(text=who), 3, log, visitor=who)})) for who in ("ann", "bo")]
+    for number, call in enumerate(calls):
+        call.start()
+        while len(engine.room) < number + 1:
+            threading.Event().wait(0.01)
+    other = threading.Thread(target=lambda: got.update(cy=engine.run(TraceRequest(text="cy"), "cy")))
+    other.start()
+    while len(engine.room) < 3:
+        threading.Event().wait(0.01)
+    gate.set()
+    for thread in (plain, *calls, other):
+        thread.join(timeout=60)
+    assert log == ["first", "ann", "bo", "cy", "ann", "bo", "ann", "bo"]
+    assert got["ann"] == ("[CLS]", *load_model(engine.default).tokenizer.encode("ann").tokens[1:])
+
+
+def failing(loaded, request):
+    yield
+    raise ValueError(f"nothing to explain in {request.text!r}")
+
+
+def slow_steps(loaded, request):
+    for _ in range(9):
+        threading.Event().wait(0.6)
+        yield
+
+
+def test_a_call_that_fails_or_waits_too_long_says_so(engine):
+    with pytest.raises(ValueError, match="nothing to explain in 'dog'"):
+        engine.call(failing, TraceRequest(text="dog"))
+    with pytest.raises(TimedOut, match="no time for this"):
+        engine.call(slow_steps, TraceRequest(text="dog"), seconds=0.5)
+    engine.room.most = 0
+    with pytest.raises(Busy, match="try again in a moment"):
+        engine.call(in_steps, TraceRequest(text="dog"), 3, [])

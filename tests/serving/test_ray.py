@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bert_core.load import load_model
+from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.trace import TraceRequest, run_batch
 
 pytestmark = pytest.mark.cluster
@@ -54,6 +55,15 @@ def test_the_cluster_gives_the_same_trace(engine, tiny_bert):
 def test_a_wrong_request_is_the_users_error(engine):
     with pytest.raises(ValueError, match="position 99"):
         engine.run(TraceRequest(text="dog", masked=(99,)))
+
+
+def test_the_cluster_explains_as_this_process_does(engine, tiny_bert):
+    request, target = TraceRequest(text="the dog barked", pair="we slept"), Target("nsp", 0)
+    found = engine.call(leave_one_out, request, target)
+    alone = finish(leave_one_out(load_model(tiny_bert), request, target))
+    np.testing.assert_allclose(found.values, alone.values, atol=2e-5)
+    with pytest.raises(ValueError, match="has no classification head"):
+        engine.call(leave_one_out, request, Target("classification", 0))
 
 
 def test_a_replica_killed_under_load_loses_nothing(engine, tiny_bert):

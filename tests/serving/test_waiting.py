@@ -97,3 +97,24 @@ def test_closing_gives_up_on_everyone():
     with pytest.raises(TimedOut):
         ticket.future.result(timeout=0)
     assert len(room) == 0
+
+
+def test_work_shares_no_pass_and_waits_behind_the_others_for_its_next_step():
+    room = WaitingRoom()
+    (work,) = room.enter([ask("gradients")], "ann", work=iter(()))
+    room.enter([ask("b")], "bo")
+    assert room.next_batch(16) == [work]
+    room.put_back(work)
+    assert texts(room.next_batch(16)) == ["b"]
+    assert room.next_batch(16) == [work]
+
+
+def test_work_is_superseded_by_what_its_visitor_asks_for_meanwhile():
+    room = WaitingRoom()
+    (work,) = room.enter([ask("he")], "ann", work=iter(()))
+    assert room.next_batch(16) == [work]
+    (new,) = room.enter([ask("hel")], "ann")
+    room.put_back(work)
+    with pytest.raises(Superseded):
+        work.future.result(timeout=0)
+    assert room.next_batch(16) == [new]

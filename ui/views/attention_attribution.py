@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from bert_core.load import Loaded
 from bert_core.measures.ablation import end_of_reading
 from bert_core.measures.attribution import (
     Attribution,
@@ -142,21 +141,22 @@ def _methods(question: Question) -> tuple[list[dict[str, Any]], list[np.ndarray]
     """Titles and (T,) values of every method that the length allows."""
     request, target, place = question.request, question.target, question.position
     probs = state.trace(_only(request, "attention_probs")).attention_probs  # (L, H, Tq, Tk)
-    loaded, length = state.loaded(request.model), probs.shape[-1]
+    length = probs.shape[-1]
     found = [
         (_method("attention", "Attention", f"last layer, heads averaged, from position {place}"),
          probs[-1, :, place].mean(axis=0)),
         (_method("rollout", "Rollout", f"followed through all layers, to position {place}"), rollout(probs)[-1, place]),
     ]
     if length <= LONGEST_PATH:
-        simple, path = gradient_x_input(loaded, request, target), _path(request, target, loaded)
+        simple, path = state.or_stop(lambda: _gradients(request, target))
         total, gap = path.output - path.baseline, f"{100 * path.gap:.2g} %"
         start = "empty vectors" if target.kind == "lm" else "all-[MASK]"
         note = f"on the way from {start}: adds up to {total:+.2f}, off by {gap}"
         found += [(_method("gradient", "Gradient × input", "slope times word vector", True), simple.values),
                   (_method("path", "Integrated gradients", note, True), path.values)]
     if length <= LONGEST_LEFT_OUT:
-        left, gone = _left_out(request, target, loaded), "hidden" if target.kind == "lm" else "[MASK]"
+        left = state.or_stop(lambda: _left_out(request, target))
+        gone = "hidden" if target.kind == "lm" else "[MASK]"
         found.append((_method("left_out", "Leave one out", f"what is lost with the token {gone}", True), left.values))
     return [method for method, _ in found], [values for _, values in found]
 
@@ -166,10 +166,10 @@ def _method(key: str, title: str, note: str, signed: bool = False) -> dict[str, 
 
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs={TraceRequest: repr, Target: repr})
-def _path(request: TraceRequest, target: Target, _loaded: Loaded) -> Attribution:
-    return integrated_gradients(_loaded, request, target, STEPS)
+def _gradients(request: TraceRequest, target: Target) -> tuple[Attribution, Attribution]:
+    return state.call(gradient_x_input, request, target), state.call(integrated_gradients, request, target, STEPS)
 
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs={TraceRequest: repr, Target: repr})
-def _left_out(request: TraceRequest, target: Target, _loaded: Loaded) -> Attribution:
-    return leave_one_out(_loaded, request, target)
+def _left_out(request: TraceRequest, target: Target) -> Attribution:
+    return state.call(leave_one_out, request, target)

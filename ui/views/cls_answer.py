@@ -9,14 +9,13 @@ import numpy as np
 import streamlit as st
 
 from bert_core import Trace, TraceRequest
-from bert_core.measures import attribution
-from bert_core.measures.attribution import Target
+from bert_core.measures.attribution import Attribution, Target
 from bert_core.measures.cls import (
     LEAST_CHANGE,
     Disagreement,
     Influence,
+    accounts,
     attention_of_layer,
-    complete_gradients,
     disagreement,
 )
 from bert_core.tasks.sentences import Classification, label_names, read_logits
@@ -102,18 +101,15 @@ def _influence(here: Here, trace: Trace, index: int) -> Influence | None:
     if count > AT_ONCE and not controls.toggle(f"Weigh all {count} tokens ({count} more runs)", "weigh"):
         return None
     request = TraceRequest(here.text, here.pair, model=here.model)
-    left_out, gradients = _attributions(request, index)
+    left_out, gradients = state.or_stop(lambda: _attributions(request, index))
     moved = abs(gradients.output - gradients.baseline) > LEAST_CHANGE
     return Influence(trace.encoding.tokens, trace.encoding.content, left_out.values, gradients.values,
                      attention_of_layer(trace), left_out.output, gradients.gap if moved else None)
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _attributions(request: TraceRequest, index: int) -> tuple[attribution.Attribution, attribution.Attribution]:
-    loaded = state.engine().loaded(request.model)
-    target = Target("classification", index)
-    return (attribution.leave_one_out(loaded, request, target),
-            complete_gradients(loaded, request, target))
+def _attributions(request: TraceRequest, index: int) -> tuple[Attribution, Attribution]:
+    return state.call(accounts, request, Target("classification", index))
 
 
 def _draw_strip(strip: Influence, label: str) -> None:

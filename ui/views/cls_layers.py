@@ -48,7 +48,7 @@ def probe_of(model: str, name: str) -> Probe:
 def cls_states(model: str, sentences: list[str]) -> np.ndarray:
     """[CLS] of each sentence in each layer, (N, L+1, D)."""
     requests = [TraceRequest(text, model=model, parts=("hidden_states",)) for text in sentences]
-    return np.stack([trace.hidden_states[:, 0] for trace in run_all(state.engine(), requests)])
+    return np.stack([trace.hidden_states[:, 0] for trace in run_all(state.engine(), requests, keep=False)])
 
 
 def _in_words(probe: Probe, reading: np.ndarray) -> str:

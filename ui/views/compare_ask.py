@@ -53,11 +53,11 @@ class VisitorEngine:
 
     default = TWINS["masked"]
 
-    def run(self, request: TraceRequest) -> Trace:
-        return state.trace(request)
+    def run(self, request: TraceRequest, keep: bool = True) -> Trace:
+        return state.traces([request], keep)[0]
 
-    def run_many(self, requests: Sequence[TraceRequest]) -> list[Trace]:
-        return state.traces(requests)
+    def run_many(self, requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
+        return state.traces(requests, keep)
 
     def loaded(self, name: str | None = None) -> Loaded:
         return state.loaded(name)

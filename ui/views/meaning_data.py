@@ -49,13 +49,13 @@ class Library:
 @st.cache_resource(max_entries=3, show_spinner="Reading the sentence set …")
 def library(model: str) -> Library:
     """The sentence set as this model reads it; about 20 MB for a small model."""
-    words = all_words(_traces(model, examples("meaning")["set"]))
+    words = all_words(_traces(model, examples("meaning")["set"], keep=False))
     states = np.stack([word.states for word in words])  # (N, L+1, D)
     return Library(tuple(words), random_pairs(states, np.array([word.sentence for word in words])))
 
 
-def _traces(model: str, sentences: list[str]) -> list[Trace]:
-    return run_all(state.engine(), [TraceRequest(text, model=model, parts=PARTS) for text in sentences])
+def _traces(model: str, sentences: list[str], keep: bool = True) -> list[Trace]:
+    return run_all(state.engine(), [TraceRequest(text, model=model, parts=PARTS) for text in sentences], keep)
 
 
 def word_set(here: Here) -> WordSet | None:
