@@ -1,5 +1,6 @@
 """The three pages in Streamlit's test runner: answers with a head, one plain line without, links restored."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -37,6 +38,30 @@ def said(app: AppTest) -> str:
     """All of a page's plain lines as one text."""
     assert not app.exception
     return "\n".join(element.proto.body for element in app.get("html"))
+
+
+def list_tasks():
+    import streamlit as st
+
+    from ui import state
+    from ui.views import task_models
+
+    st.session_state["_own_models"] = {"mine:topic": ("classify",), "/gone": ("ner",)}
+    st.write({name: task_models.tasks_of(name) for name in state.model_names()})
+
+
+def test_listing_the_models_loads_none(monkeypatch):
+    def load_nothing():
+        raise AssertionError("a model was loaded to be listed")
+
+    monkeypatch.setattr("ui.state.engine", load_nothing)
+    monkeypatch.delenv("BOTH_WAYS_MODEL", raising=False)
+    st.cache_resource.clear()
+    at = AppTest.from_function(list_tasks).run()
+    assert not at.exception
+    listed = json.loads(at.json[0].value)
+    assert listed == {name: list(load.describe_folder(load.SHIPPED / name).tasks) for name in load.shipped_names()} | {
+        "mine:topic": ["classify"], "/gone": ["ner"]}
 
 
 @pytest.mark.parametrize(("page", "view", "missing"), [

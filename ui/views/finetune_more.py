@@ -111,7 +111,7 @@ def keep(run: RunView, epoch: int) -> None:
         archive = _archive(name, epoch, runs.model_of(run, epoch, name))
         second.download_button("Download the folder (.zip)", archive, f"{name.split(':')[1]}.zip", "application/zip",
                                key="download", on_click="ignore")
-    if name in st.session_state.get("_own_models", []):
+    if name in state.own_models():
         notices.note(f"Kept as {name}: choose it as the model on the other pages, [CLS] for one.")
     notices.note("The folder opens with transformers: AutoModelForSequenceClassification.from_pretrained(FOLDER).")
 
@@ -123,6 +123,6 @@ def _archive(name: str, epoch: int, _model: Loaded) -> bytes:
 
 def keep_model(run: RunView, epoch: int, name: str) -> None:
     """Give the engine this classifier under a name that only this visit is told."""
-    state.engine().register(runs.model_of(run, epoch, name))
-    kept = st.session_state.get("_own_models", [])
-    st.session_state["_own_models"] = [*dict.fromkeys([*kept, name])][-state.MOST_OWN_MODELS:]
+    model = runs.model_of(run, epoch, name)
+    state.engine().register(model)
+    state.keep_own(model)

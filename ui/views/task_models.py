@@ -73,8 +73,11 @@ def with_head(here: Here, head: str, preferred: str, key: str) -> Here:
 
 
 def tasks_of(name: str) -> tuple[str, ...]:
-    """What a model can do, as ModelInfo.tasks; a shipped one is not loaded for it."""
-    return _shipped_tasks(name) if name in load.shipped_names() else state.loaded(name).info.tasks
+    """What a model can do, as ModelInfo.tasks; only the default one, which every visitor needs, is loaded for it."""
+    if name in load.shipped_names():
+        return _shipped_tasks(name)
+    own = state.own_models()
+    return own[name] if name in own else state.loaded(name).info.tasks
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
