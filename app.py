@@ -5,7 +5,8 @@ import streamlit as st
 if __name__ == "__main__":  # a session's run
     from ui import shell
 
-    st.set_page_config(page_title="Both Ways", page_icon="assets/icon.svg", layout="wide")
+    st.set_page_config(page_title="Both Ways", page_icon="assets/icon.svg", layout="wide",
+                       initial_sidebar_state=264)
     page = shell.navigation()
     shell.frame(page)
     page.run()

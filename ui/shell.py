@@ -41,7 +41,7 @@ def navigation() -> st.Page:
         for section, pages in PAGES.items()
     }
     sections = {section: pages for section, pages in sections.items() if pages}
-    start = st.Page(_script(FIRST), title="Both Ways", url_path="start", default=True, visibility="hidden")
+    start = st.Page(_script(FIRST), title="Start", url_path="start", default=True)
     return st.navigation({"": [start], **sections}, expanded=True)
 
 
@@ -139,7 +139,7 @@ def close_page(here: Here, note: str = "") -> None:
     Args:
         note: added to the status bar, such as 'right side hidden'.
     """
-    below = prose(here.page).below
+    below = prose(here.page, str(st.session_state.get("view", ""))).below
     if below:
         st.html(below)
     notices.ready(here.text, status_line(here, note), state.dropped())
@@ -174,26 +174,31 @@ class Prose:
 
 
 @functools.cache
-def prose(name: str) -> Prose:
-    """The words of assets/prose/en/NAME.toml; a page without them has its name only."""
+def prose(name: str, view: str = "") -> Prose:
+    """The words of assets/prose/en/NAME.toml; a page without them has its name only.
+
+    Args:
+        view: the open view: what is said of reading another one is left out.
+    """
     path = PROSE / f"{name}.toml"
     words = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     title = next((t for pages in PAGES.values() for n, t in pages if n == name), "Both Ways")
-    heading = f'<header class="bw-head"><p class="bw-eyebrow">{html.escape(title)}</p>'
-    heading += f"<h1>{inline(words.get('question', title))}</h1>"
+    heading = f"<h1>{inline(words.get('question', title))}</h1>"
     if words.get("lead"):
         heading += f'<p class="bw-lead">{inline(words["lead"])}</p>'
-    return Prose(glossary.mark(heading + "</header>"), glossary.mark(_below(words)))
+    eyebrow = f'<header class="bw-head"><p class="bw-eyebrow">{html.escape(title)}</p>'
+    return Prose(eyebrow + glossary.mark(heading) + "</header>", glossary.mark(_below(words, view)))
 
 
-def _below(words: dict) -> str:
-    """Disclosures under the picture: how to read it, what it doesn't prove, sources."""
+def _below(words: dict, view: str) -> str:
+    """Under the picture: how to read it beside what it doesn't prove, then the sources."""
+    read = [*words.get("reading", {}).get(view, ()), *words.get("read", ())]
+    boxes = (("How to read it", read, " open"), ("What it does not prove", words.get("not_proven"), " open"),
+             ("Sources", words.get("sources"), ""))
     parts = []
-    for key, title in (("read", "How to read it"), ("not_proven", "What it does not prove"), ("sources", "Sources")):
-        lines = words.get(key) or []
+    for title, lines, opened in boxes:
         if lines:
             items = "".join(f"<li>{inline(line)}</li>" for line in lines)
-            opened = " open" if key == "read" else ""
             parts.append(f"<details{opened}><summary>{title}</summary><ul>{items}</ul></details>")
     return f'<footer class="bw-below">{"".join(parts)}</footer>' if parts else ""
 

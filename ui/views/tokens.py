@@ -79,6 +79,7 @@ def own_prose() -> tuple[str, ...]:
     """Every sentence of the explorer's own pages: what the small vocabularies are trained on."""
     lines: list[str] = []
     for path in sorted(shell.PROSE.glob("*.toml")):
-        for value in tomllib.loads(path.read_text(encoding="utf-8")).values():
+        words = tomllib.loads(path.read_text(encoding="utf-8"))
+        for value in (*words.values(), *words.get("reading", {}).values()):
             lines += [v for v in (value if isinstance(value, list) else [value]) if isinstance(v, str)]
     return tuple(lines)
