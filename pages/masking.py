@@ -5,7 +5,7 @@ from ui.views import masking, masking_more
 
 here = shell.open_page("masking")
 masking.need_head(here)
-with controls.row():
+with controls.row("center"):
     view = controls.view(["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"])
     guesses = controls.slider("Guesses", 3, 20, "k", 6, width=180) if view == "Fill the gap" else 0
 if view == "Fill the gap":

@@ -31,7 +31,18 @@ function fillCard(box, card) {
     putText(name, list.name);
     name.hidden = list.name === "";
     each(child(column, "ol", "bw-guesses"), list.rows, buildGuess, fillGuess);
+    fillRest(column, list.rows);
   });
+}
+
+// What the pieces that are not listed share: the list is seldom all of the answer.
+function fillRest(column, rows) {
+  const box = child(column, "div", "bw-rest"), rest = Math.max(0, 1 - rows.reduce((sum, guess) => sum + guess.p, 0));
+  if (!box.firstChild) box.append(...buildGuess().children);
+  const [piece, , p] = box.firstChild.children;
+  putText(piece, "all other pieces");
+  putText(p, percent(rest));
+  put(box.lastChild.firstChild, "style", `width:${(100 * rest).toFixed(2)}%`);
 }
 
 function buildGuess() {
