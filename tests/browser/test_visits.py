@@ -1,6 +1,7 @@
 """Closed lids, reloads, lost networks, many tabs: the right state, or a clear message."""
 
 import pytest
+from playwright.sync_api import expect
 
 TEXT = "A reload must not lose the [MASK]."
 
@@ -37,3 +38,12 @@ def test_tabs_each_keep_their_own(new_visitor, count):
     for number, tab in enumerate(tabs):
         assert tab.page.locator("[data-ready]").get_attribute("data-text") == f"Tab {number} now reads [MASK]."
         tab.no_traceback()
+
+
+@pytest.mark.parametrize(("name", "shown"), [("", "Start"), ("masking", "Masking"), ("class", "Class")])
+def test_the_navigation_says_where_one_is(visitor, name, shown):
+    page = visitor.open(name)
+    here = page.locator("[data-testid=stSidebarNavLink][aria-current=page]")
+    expect(here).to_have_count(1)
+    expect(here).to_have_text(shown)
+    expect(page).to_have_title("Both Ways")
