@@ -169,6 +169,9 @@ function onThemeChange(parent, draw) {
   }, 1000);
 }
 
+// How much larger than usual the page's type is (presenter mode): for what a canvas writes.
+function typeScale() { return Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / 18 || 1); }
+
 function mix(a, b, t) { return a.map((x, i) => Math.round(x + (b[i] - x) * t)); }
 function rgb(c, alpha = 1) { return alpha === 1 ? `rgb(${c.join(",")})` : `rgba(${c.join(",")},${alpha})`; }
 

@@ -66,12 +66,12 @@ function gridLabels(view, surface, geometry, paint) {
   for (let head = 0; head < view.data.heads; head++) {
     const here = head === view.head;
     surface.text(cellPlace(geometry, 0, head)[0] + half, GRID_TOP - 10, String(head + 1),
-      { fill: rgb(paint.ink, here ? 1 : 0.7), size: 12, align: "center", bold: here, font });
+      { fill: rgb(paint.ink, here ? 1 : 0.7), size: 13 * view.scale, align: "center", bold: here, font });
   }
   for (let layer = 0; layer < view.data.layers; layer++) {
     const here = layer === view.layer;
     surface.text(GRID_LEFT - 7, cellPlace(geometry, layer, 0)[1] + half, String(layer + 1),
-      { fill: rgb(paint.ink, here ? 1 : 0.7), size: 12, align: "right", bold: here, font });
+      { fill: rgb(paint.ink, here ? 1 : 0.7), size: 13 * view.scale, align: "right", bold: here, font });
   }
 }
 

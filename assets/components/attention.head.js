@@ -9,16 +9,17 @@ function drawKind(view) {
 }
 
 function headGeometry(view, width) {
-  const maps = currentMaps(view), { n } = maps[0];
+  const maps = currentMaps(view), { n } = maps[0], { scale } = view;
+  const longest = Math.max(...maps[0].items.map((item) => item.text.length));
   if (drawKind(view) === "lines") {
-    const row = n > 64 ? 17 : n > 28 ? 20 : 25;
-    const label = Math.min(170, Math.max(64, width * LABEL_SHARE));
-    return { kind: "lines", n, row, label, width, height: n * row + 30, top: 26 };
+    const row = scale * (n > 64 ? 17 : n > 28 ? 20 : 28), size = scale * (n > 28 ? 13 : 17);
+    const label = Math.min(190 * scale, width * LABEL_SHARE, 72 * scale + 0.56 * size * longest);
+    return { kind: "lines", n, row, size, label, width, height: n * row + 30 * scale, top: 26 * scale };
   }
-  const names = n <= 64, longest = Math.max(...maps[0].items.map((item) => item.text.length));
-  const label = names ? Math.min(110, width * 0.24, 20 + 8 * longest) : 34;
+  const names = n <= 64;
+  const label = names ? Math.min(120 * scale, width * 0.26, 20 + 8.4 * scale * longest) : 34;
   const side = Math.min(width - label - 6, 640), cell = side / n;
-  const top = names ? Math.min(96, 16 + 6.6 * longest) : 34;
+  const top = names ? Math.min(104 * scale, 16 + 7 * scale * longest) : 34;
   return { kind: "map", n, cell, label, side, width: label + side + 6, height: top + side + 4, top, names };
 }
 
@@ -72,15 +73,15 @@ function headColour(view, index, paint) {
 function paintLines(view, surface, maps, geometry, paint, focus) {
   const { n, row, label, width, top } = geometry, y = (i) => top + (i + 0.5) * row, font = view.font;
   const quiet = rgb(paint.ink, 0.7);
-  surface.text(label - 8, 10, "from (query)", { fill: quiet, size: 12, align: "right", font });
-  surface.text(width - label + 8, 10, "to (key)", { fill: quiet, size: 12, font });
-  if (focus) shadeColumn(surface, maps, geometry, paint, focus);
+  surface.text(label - 8, 10 * view.scale, "from (query)", { fill: quiet, size: 13 * view.scale, align: "right", font });
+  surface.text(width - label + 8, 10 * view.scale, "to (key)", { fill: quiet, size: 13 * view.scale, font });
+  if (focus) shadeColumn(view, surface, maps, geometry, paint, focus);
   maps.forEach((map, index) => {
     const colour = rgb(headColour(view, index, paint)), shift = (index - (maps.length - 1) / 2) * 2;
     for (let q = 0; q < n; q++) for (let k = 0; k < n; k++) {
       const p = map.values[q * n + k];
       if (p < FAINT || (focus && (focus.side === "from" ? q : k) !== focus.item)) continue;
-      surface.curve(label, y(q) + shift, width - label, y(k) + shift, colour, 0.7 + 2.6 * p, Math.min(1, Math.sqrt(p) * 0.95));
+      surface.curve(label, y(q) + shift, width - label, y(k) + shift, colour, 0.8 + 3 * p, Math.min(1, Math.sqrt(p) * 0.95));
     }
   });
   if (surface.onScreen) {
@@ -89,8 +90,8 @@ function paintLines(view, surface, maps, geometry, paint, focus) {
   } else labelLines(surface, maps[0].items, geometry, paint, font);
 }
 
-function labelLines(surface, items, { row, label, width, top }, paint, font) {
-  const size = row > 20 ? 15 : 12.5, fill = rgb(paint.ink);
+function labelLines(surface, items, { row, size, label, width, top }, paint, font) {
+  const fill = rgb(paint.ink);
   items.forEach((item, i) => {
     const text = shorten(item.text, label, size), y = top + (i + 0.5) * row + 1;
     surface.text(label - 8, y, text, { fill, size, align: "right", font });
@@ -114,7 +115,7 @@ function lineLabels(view, items, geometry, paint) {
 }
 
 // The other column's tokens behind their weight, with the number.
-function shadeColumn(surface, maps, geometry, paint, focus) {
+function shadeColumn(view, surface, maps, geometry, paint, focus) {
   const { n, row, label, width, top } = geometry, from = focus.side === "from";
   const x = from ? width - label + 2 : 0, own = from ? 0 : width - label + 2;
   surface.rect(own, top + focus.item * row + 1, label - 2, row - 2, rgb(paint.primary), 0.16);
@@ -123,7 +124,7 @@ function shadeColumn(surface, maps, geometry, paint, focus) {
     if (p < FAINT) continue;
     surface.rect(x, top + i * row + 1, label - 2, row - 2, rgb(paint.dark ? [126, 200, 246] : [0, 78, 130]), 0.5 * Math.sqrt(p));
     surface.text(from ? width - 4 : 4, top + (i + 0.5) * row, exactly(p),
-      { fill: rgb(paint.ink), size: 11.5, align: from ? "right" : "left", font: "monospace" });
+      { fill: rgb(paint.ink), size: 12 * view.scale, align: from ? "right" : "left", font: "monospace" });
   }
 }
 
@@ -179,7 +180,7 @@ function mapPicture(view, maps, paint) {
 }
 
 function mapLabels(view, surface, items, geometry, paint, focus) {
-  const { label, top, cell, names, n } = geometry, font = view.font, size = Math.max(9, Math.min(14, cell * 0.8));
+  const { label, top, cell, names, n } = geometry, font = view.font, size = Math.max(9, Math.min(15 * view.scale, cell * 0.8));
   const every = names ? (cell < 9 ? 2 : 1) : Math.ceil(n / 16);
   for (let i = 0; i < n; i++) {
     const here = focus?.item === i;

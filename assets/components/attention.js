@@ -88,6 +88,7 @@ function drawAll(view) {
   const paint = theme(root.getRootNode() instanceof ShadowRoot ? root.getRootNode() : root.parentElement);
   view.paint = paint;
   view.width = root.clientWidth;
+  view.scale = typeScale();
   view.font = cssValue(root, "--st-font") || "sans-serif";
   root.classList.toggle("att-narrow", root.clientWidth < 820);
   drawScrub(view, part("att-scrub"));

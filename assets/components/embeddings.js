@@ -2,7 +2,8 @@
 // block a token. Hover, click or arrows read a cell out (ui/views/embeddings.py).
 const STRIPS = ["token", "segment", "position", "sum", "output"];
 const NAMES = { token: "token", segment: "segment", position: "position", sum: "= sum", output: "LayerNorm" };
-const STRIP = 13, BLOCK_GAP = 14, NAME_WIDTH = 92;
+const BLOCK_GAP = 16;
+let STRIP = 17, NAME_WIDTH = 96, HEAD = 24;
 
 export default function (component) {
   const { parentElement, data } = component;
@@ -16,8 +17,9 @@ export default function (component) {
   const key = child(parentElement, "p", "bw-key");
 
   const draw = () => {
-    const look = theme(parentElement);
-    const block = state.strips.length * STRIP + 22 + BLOCK_GAP;
+    const look = theme(parentElement), scale = typeScale();
+    [STRIP, NAME_WIDTH, HEAD] = [17 * scale, 96 * scale, 24 * scale];
+    const block = state.strips.length * STRIP + HEAD + BLOCK_GAP;
     const height = Math.min(block * state.tokens.length, 620);
     scroller.style.height = `${height}px`;
     spacer.style.height = `${block * state.tokens.length}px`;
@@ -74,17 +76,17 @@ function drawBlocks(context, state, look, width, height, block, top, cell) {
   for (let t = from; t < to; t++) {
     const y = t * block - top;
     context.fillStyle = rgb(look.ink);
-    context.font = `600 15px ${look.font}`;
-    context.fillText(`${state.tokens[t]}  ${t}`, 0, y + 15, width);
+    context.font = `600 ${0.94 * STRIP}px ${look.font}`;
+    context.fillText(`${state.tokens[t]}  ${t}`, 0, y + 0.94 * STRIP, width);
     state.strips.forEach((strip, n) => {
-      const at = y + 22 + n * STRIP, limit = strip === "output" ? state.output_limit : state.limit;
-      context.font = `12px ${look.font}`;
+      const at = y + HEAD + n * STRIP, limit = strip === "output" ? state.output_limit : state.limit;
+      context.font = `${0.85 * STRIP}px ${look.font}`;
       context.fillStyle = MEANING[strip] ? rgb(mix(MEANING[strip], look.ink, 0.25)) : rgb(look.ink, 0.8);
-      context.fillText(NAMES[strip], 0, at + STRIP - 3, NAME_WIDTH - 8);
+      context.fillText(NAMES[strip], 0, at + STRIP - 4, NAME_WIDTH - 8);
       drawMap(context, NAME_WIDTH, at, span, STRIP - 2, 1, state.arrays[strip].shape[1],
         (_, d) => signedColour(value(state, strip, t, d), limit, look));
     });
-    if (t === cell.t) markCell(context, look, NAME_WIDTH + (cell.d / state.width) * span, y + 20, Math.max(3, span / state.width), state.strips.length * STRIP + 2);
+    if (t === cell.t) markCell(context, look, NAME_WIDTH + (cell.d / state.width) * span, y + HEAD - 2, Math.max(3, span / state.width), state.strips.length * STRIP + 2);
   }
 }
 

@@ -52,6 +52,7 @@ function mapPanel(panel, state, look, cursor, move) {
     return panel.signed ? signedColour(value, panel.limit, look) : probabilityColour(value, look);
   });
   frame.appendChild(make("span", "bw-cursor"));
+  mapTicks(frame, state);
   const at = (event) => {
     const place = element.getBoundingClientRect();
     move(Math.floor(((event.clientY - place.top) / place.height) * rows),
@@ -67,6 +68,22 @@ function mapPanel(panel, state, look, cursor, move) {
   };
   box.appendChild(mapLegend(panel, look));
   return box;
+}
+
+// Names along the top and the left: of every line where they fit, else of some.
+function mapTicks(frame, state) {
+  for (const [side, names] of [["top", state.ticks ?? state.columns], ["left", state.ticks ?? state.rows]]) {
+    const every = names.length > 32 ? 2 ** Math.ceil(Math.log2(names.length / 8)) : 1;
+    const axis = make("span", `bw-ticks bw-ticks-${side}`, "", { "aria-hidden": "true" });
+    for (let n = 0; n < names.length; n += every) {
+      const tick = make("span", "", String(names[n]));
+      tick.style[side === "top" ? "left" : "top"] = `${(100 * (n + 0.5)) / names.length}%`;
+      axis.appendChild(tick);
+    }
+    frame.appendChild(axis);
+  }
+  frame.classList.add("bw-ticked");
+  frame.classList.toggle("bw-worded", state.ticks !== undefined);
 }
 
 function placeCursor(mark, cursor, rows, columns) {

@@ -51,7 +51,7 @@ function wordList(title, rows) {
   return box;
 }
 
-const EDGE = 46;
+const EDGE = 66;
 
 function scatterSize(figure) {
   return Math.max(260, Math.min(620, figure.clientWidth || 620));
@@ -92,13 +92,16 @@ function drawScatter(figure, state, marked) {
 
 function axes(context, state, look, size, span) {
   context.fillStyle = rgb(look.ink, 0.75);
-  context.font = `13px ${look.font}`;
+  context.font = `14px ${look.font}`;
   context.textAlign = "center";
   for (let power = 0; power >= state.low; power -= state.low < -8 ? 4 : 2) {
     const [x] = place(state, size, power, 0), [, y] = place(state, size, 0, power);
-    const label = power === 0 ? "1" : `1e${power}`;
+    const label = power < -4 ? `10${[...String(power)].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}` : `${100 * 10 ** power} %`;
+    context.textAlign = power === 0 ? "right" : "center";
     context.fillText(label, x, 12 + span + 18);
-    context.fillText(label, EDGE - 22, y + 4);
+    context.textAlign = "right";
+    context.fillText(label, EDGE - 6, y + 4);
+    context.textAlign = "center";
   }
   context.fillText(`probability in ${state.first_name}`, EDGE + span / 2, size - 8);
   context.save();
@@ -110,14 +113,21 @@ function axes(context, state, look, size, span) {
 
 // Names of the pieces that changed most, beside their points.
 function labelBest(context, state, look, size) {
-  context.font = `600 14px ${look.font}`;
+  context.font = `600 15px ${look.font}`;
   context.fillStyle = rgb(look.ink);
-  for (const row of [...state.up.slice(0, 3), ...state.down.slice(0, 3)]) {
+  const taken = [];
+  const changed = [...state.up.slice(0, 4), ...state.down.slice(0, 4)];
+  for (const row of changed.sort((one, other) => Math.max(other.a, other.b) - Math.max(one.a, one.b))) {
     const n = state.tokens.indexOf(row.t);
     if (n < 0) continue;
     const [x, y] = place(state, size, state.arrays.first.data[n], state.arrays.second.data[n]);
-    const right = x > size * 0.7;
+    const right = x > size * 0.7, wide = context.measureText(row.t).width, from = right ? x - 8 - wide : x + 8;
+    if (taken.some(([a, b, w]) => from < a + w && a < from + wide && Math.abs(b - y) < 15)) continue; // one over another reads as neither
+    taken.push([from, y, wide]);
+    context.lineWidth = 4;
+    context.strokeStyle = rgb(look.paper, 0.85);
     context.textAlign = right ? "right" : "left";
+    context.strokeText(row.t, x + (right ? -8 : 8), y + 4);
     context.fillText(row.t, x + (right ? -8 : 8), y + 4);
   }
 }

@@ -55,6 +55,21 @@ def head_numbers(trace: Trace) -> HeadNumbers:
     )
 
 
+def far_words(probs: Array, special: Array) -> Array:
+    """How much each head looks at words further away than the neighbours.
+
+    Args:
+        probs: (L, H, T, T).
+        special: (T,) bool, tokens that are no words.
+
+    Returns:
+        (L, H), 0 to 1: mean over word queries of the largest weight on a word at least two tokens away.
+    """
+    place = np.arange(len(special))
+    far = (np.abs(place[:, None] - place[None, :]) > 1) & ~special[None, :]
+    return np.where(far, probs, 0.0).max(axis=-1)[..., ~special].mean(axis=-1)
+
+
 def separator_positions(encoding: Encoding) -> list[int]:
     """Positions of special tokens other than the first."""
     return [i for i, special in enumerate(encoding.special) if special and i > 0]

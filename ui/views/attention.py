@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from bert_core.figures.attention import heads_payload
-from bert_core.measures.attention import SEGMENT_FILTERS, SPECIALS, MapOptions
+from bert_core.measures.attention import SEGMENT_FILTERS, SPECIALS, MapOptions, far_words
 from bert_core.trace import TraceRequest
 from ui import components, state
 from ui.state import Here
@@ -34,7 +35,21 @@ def sizes(here: Here) -> tuple[int, int]:
 def opened(here: Here) -> tuple[int, int]:
     """0-based layer and head that the address names, counted from 1 there."""
     layers, heads = sizes(here)
-    return state.param("layer", place_of(layers), layers // 2), state.param("head", place_of(heads), 0)
+    layer, head = first_head(here.model)
+    return state.param("layer", place_of(layers), layer), state.param("head", place_of(heads), head)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def first_head(model: str) -> tuple[int, int]:
+    """0-based (layer, head) that is open at first: of all heads the one that looks most at far words.
+
+    Most heads rest on [CLS] or [SEP]. Chosen on the explorer's own first sentence, so that it
+    stays while one types.
+    """
+    trace = state.trace(TraceRequest(state.DEFAULT_TEXT, model=model, parts=("attention_probs",)))
+    scores = far_words(trace.attention_probs, np.asarray(trace.encoding.special, dtype=bool))
+    layer, head = np.unravel_index(int(scores.argmax()), scores.shape)
+    return int(layer), int(head)
 
 
 def place_of(count: int):
@@ -53,13 +68,13 @@ def all_heads(here: Here) -> None:
     """Draw the grid and the open head."""
     layer, _ = opened(here)
     state.param("look", parse_look, "")  # the component reads it; a bad one is dropped and said here
-    components.mount("attention", "attention", _packed(request(here), layer), on_event=receive_view(here))
+    components.mount("attention", "attention", _packed(request(here), layer, first_head(here.model)[1]), on_event=receive_view(here))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={TraceRequest: repr})
-def _packed(asked: TraceRequest, layer: int) -> bytes:
+def _packed(asked: TraceRequest, layer: int, head: int) -> bytes:
     """The payload, kept while one walks through the heads: at 512 tokens x 144 heads it is 7 MB and a second's work."""
-    return components.pack(*heads_payload(state.trace(asked), layer))
+    return components.pack(*heads_payload(state.trace(asked), layer, head))
 
 
 def parse_look(raw: str) -> str:

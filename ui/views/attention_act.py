@@ -43,7 +43,7 @@ def draw(here: Here) -> None:
     else:
         notices.note(f"{here.model} has no head that answers anything; its attention still changes below.")
     layer, _ = attention.opened(here)
-    header, arrays = heads_payload(changed, layer, mode="act")
+    header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode="act")
     components.mount("attention", "attention_act", components.pack(header, arrays),
                      on_event=_receive(here, layers, heads))
 

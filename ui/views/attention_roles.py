@@ -27,7 +27,7 @@ def draw(here: Here) -> None:
     trace = state.trace(attention.request(here))
     components.mount("attention_roles", "attention_roles", components.pack(table(roles, here.model)),
                      on_event=lambda message: _open(here, message))
-    header, arrays = heads_payload(trace, layer, roles=lines(roles, trace))
+    header, arrays = heads_payload(trace, layer, attention.first_head(here.model)[1], roles=lines(roles, trace))
     header["jump"] = st.session_state.get(JUMP, "")
     components.mount("attention", "attention_roles_grid", components.pack(header, arrays),
                      on_event=attention.receive_view(here))

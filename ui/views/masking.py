@@ -26,9 +26,9 @@ def selectable(encoding: Encoding) -> list[int]:
     return sorted({n for n, special in enumerate(encoding.special) if special} | set(encoding.mask_positions))
 
 
-def chosen(encoding: Encoding) -> tuple[int, ...]:
-    """Positions that the visitor masked by clicking (parameter `mask`)."""
-    return chips.chosen_positions("mask", len(encoding), fixed=selectable(encoding))
+def chosen(encoding: Encoding, default: tuple[int, ...] = ()) -> tuple[int, ...]:
+    """Positions that the visitor masked by clicking (parameter `mask`); `default` before any click."""
+    return chips.chosen_positions("mask", len(encoding), default, fixed=selectable(encoding))
 
 
 def fill_in(here: Here, k: int) -> None:

@@ -26,8 +26,8 @@ def before_and_after(here: Here) -> None:
     encoding = here.encoding
     layers = state.loaded(here.model).config.num_hidden_layers
     layer = controls.choice("Attention of", [ALL_LAYERS, *map(str, range(1, layers + 1))], "layer", as_list=True)
-    masked = masking.chosen(encoding)
-    hint = "" if masked else "Click a token to hide it; everything below compares the sentence with and without it."
+    masked = masking.chosen(encoding, _longest(encoding))
+    hint = "Click a token to hide it; everything below compares the sentence with and without it."
     masking.mount_gaps("gaps", encoding, masked, [], hint)
     if not masked:
         return
@@ -36,6 +36,12 @@ def before_and_after(here: Here) -> None:
                                   here.request(parts=parts, all_logits=True, masked=masked)])
     _attention_change(encoding, before, after, layer)
     _prediction_change(encoding, before, after)
+
+
+def _longest(encoding: Encoding) -> tuple[int, ...]:
+    """The longest piece that isn't masked already: something to begin with."""
+    there = [n for n in encoding.content if n not in encoding.mask_positions]
+    return (max(there, key=lambda n: len(encoding.tokens[n])),) if there else ()
 
 
 def mean_attention(trace: Trace, layer: str) -> np.ndarray:
@@ -51,6 +57,7 @@ def _attention_change(encoding: Encoding, before: Trace, after: Trace, layer: st
     names = [f"“{token}” ({n})" for n, token in enumerate(encoding.tokens)]
     data = components.pack(
         {"rows": names, "columns": names, "row_word": "from", "column_word": "to", "size": 420,
+         "ticks": list(encoding.tokens),
          "caption": "Attention, mean over heads",
          "panels": [{"title": "Before", "name": "first", "signed": False},
                     {"title": "After", "name": "second", "signed": False},
