@@ -26,6 +26,7 @@ class Known:
     """One row of assets/facts/known_models.toml.
 
     Attributes:
+        licence: as its publisher states it in `licence_source`; None where that was not found.
         parameters: of the encoder, from sizes.toml; None is counted once loaded.
         safetensors: whether its weights are known to be there as safetensors.
     """
@@ -33,8 +34,9 @@ class Known:
     id: str
     task: str
     language: str
-    licence: str
     note: str
+    licence: str | None = None
+    licence_source: str | None = None
     parameters: int | None = None
     safetensors: bool = True
 
@@ -43,7 +45,8 @@ class Known:
         """Size, licence and what is special, for the picker."""
         size = f"{self.parameters / 1e6:.0f} million parameters" if self.parameters else "size counted once loaded"
         files = "" if self.safetensors else "; may exist as a pickle only, which is refused"
-        return f"{size} · {self.licence} · {self.note}{files}"
+        licence = self.licence or "licence: see the model's page"
+        return f"{size} · {licence} · {self.note}{files}"
 
 
 @functools.cache

@@ -21,13 +21,13 @@ def wait_until(condition, seconds: float = 10.0) -> None:
     assert condition()
 
 
-def test_every_row_is_a_hub_id_with_a_licence_and_a_sourced_size():
+def test_every_row_is_a_hub_id_with_a_sourced_licence_and_a_sourced_size():
     sizes = {row["parameters"] for row in tomllib.loads((model_picker.FACTS / "sizes.toml").read_text())["model"]}
     rows = model_picker.known()
     assert len({row.id for row in rows}) == len(rows)
     for row in rows:
         assert HUB_ID.fullmatch(row.id), row
-        assert row.licence
+        assert (row.licence is None) == (row.licence_source is None), row
         assert row.parameters is None or row.parameters in sizes
     assert {row.language for row in rows} >= {"English", "French", "Polish", "Vietnamese", "many"}
     assert {row.task for row in rows} >= {"fill the gap", "sentiment", "entities", "answers"}
@@ -36,6 +36,7 @@ def test_every_row_is_a_hub_id_with_a_licence_and_a_sourced_size():
 def test_a_row_says_size_licence_and_doubt():
     by_id = {row.id: row.line for row in model_picker.known()}
     assert by_id["google-bert/bert-base-uncased"].startswith("109 million parameters · Apache-2.0")
+    assert "licence: see the model's page" in by_id["openai-community/gpt2"]
     assert "refused" in by_id["allegro/herbert-base-cased"]
     assert "counted once loaded" in by_id["answerdotai/ModernBERT-base"]
 
