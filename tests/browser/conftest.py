@@ -11,24 +11,36 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
-from bench._server import serve
+from bench._server import Server, serve
+from tests.browser.waiting import PATIENCE, holds, settle
 
 CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                       "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-#: Milliseconds that a page may take on a busy two-core machine.
-PATIENCE = 120_000
+#: The widest of the document and of Streamlit's column, in pixels.
+WIDEST = """Math.max(document.documentElement.scrollWidth,
+                     document.querySelector('[data-testid=stMain]')?.scrollWidth ?? 0)"""
 expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Base address of a running explorer; a server started by hand in BOTH_WAYS_TEST_ADDRESS is taken as it is."""
+def address(server: Server) -> str:
+    """Base address of the running explorer."""
+    return server.address
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A running explorer; one started by hand in BOTH_WAYS_TEST_ADDRESS is taken as it is, without its process.
+
+    Its trainer runs at ordinary priority: at the lowest it might wait for minutes while other tests run.
+    """
     if os.environ.get("BOTH_WAYS_TEST_ADDRESS"):
-        yield os.environ["BOTH_WAYS_TEST_ADDRESS"]
+        yield Server(os.environ["BOTH_WAYS_TEST_ADDRESS"], 0)
         return
     log = tmp_path_factory.mktemp("server") / "log.txt"
-    with serve(log=log, seconds=240, BOTH_WAYS_HUB=os.environ.get("BOTH_WAYS_HUB", "off")) as server:
-        yield server.address
+    settings = {"BOTH_WAYS_HUB": os.environ.get("BOTH_WAYS_HUB", "off"), "BOTH_WAYS_TRAINER_NICE": "0"}
+    with serve(log=log, seconds=240, **settings) as running:
+        yield running
 
 
 def find_chromium() -> str | None:
@@ -61,12 +73,13 @@ class Visitor:
         return self.wait_ready(str(parameters["text"]) if "text" in parameters else None)
 
     def wait_ready(self, text: str | None = None) -> Page:
-        """Wait until the page has drawn for `text` (or for whatever is there)."""
+        """Wait until the page has drawn for `text` (or for whatever is there) and holds still."""
         self.page.wait_for_function(
             """text => { const bar = document.querySelector('[data-ready]');
                          return bar !== null && (text === null || bar.getAttribute('data-text') === text); }""",
             arg=text, timeout=PATIENCE,
         )
+        settle(self.page)
         return self.page
 
     def run_number(self) -> int:
@@ -74,11 +87,12 @@ class Visitor:
         return int(self.page.locator("[data-ready]").get_attribute("data-run") or 0)
 
     def after(self, run: int) -> Page:
-        """Wait for a picture later than that of `run`."""
+        """Wait for a picture later than that of `run`, and until it holds still."""
         self.page.wait_for_function(
             "run => Number(document.querySelector('[data-ready]')?.getAttribute('data-run') || 0) > run",
             arg=run, timeout=PATIENCE,
         )
+        settle(self.page)
         return self.page
 
     def type(self, text: str, label: str = "Sentence") -> Page:
@@ -88,10 +102,28 @@ class Visitor:
         self.after(run)
         return self.wait_ready(text) if label == "Sentence" else self.page
 
+    def text_drawn(self) -> str | None:
+        """The sentence that the picture on screen was drawn for."""
+        return self.page.locator("[data-ready]").get_attribute("data-text")
+
+    def in_sentence(self, text: str, label: str = "Sentence") -> None:
+        """Wait until the sentence (or the second one) reads `text`."""
+        expect(self.page.get_by_label(label, exact=True)).to_have_value(text)
+
+    def in_address(self, part: str) -> None:
+        """Wait until the address holds `part`, such as 'mask=3'."""
+        holds(self.page, lambda: part in self.page.url)
+
+    def fits(self) -> None:
+        """Wait until nothing sticks out of the window sideways."""
+        width = self.page.viewport_size["width"]
+        holds(self.page, lambda: self.page.evaluate(WIDEST) <= width)
+
     def no_traceback(self) -> None:
         """No exception box, no traceback in the page's text."""
+        settle(self.page)
         expect(self.page.locator("[data-testid=stException]")).to_have_count(0)
-        assert "Traceback" not in self.page.locator("body").inner_text()
+        expect(self.page.locator("body")).not_to_contain_text("Traceback")
 
 
 @pytest.fixture

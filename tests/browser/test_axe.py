@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.browser.waiting import becomes
 from ui import shell
 
 pytestmark = pytest.mark.browser
@@ -27,8 +28,7 @@ def violations(page) -> list[str]:
 
 def check(visitor, name: str) -> None:
     page = visitor.open(name)
-    page.wait_for_timeout(800)
-    assert violations(page) == []
+    becomes(page, lambda: violations(page), [])  # what still fades in has too little contrast, so look again
 
 
 @pytest.mark.parametrize(("name", "scheme"), QUICK)

@@ -1,11 +1,13 @@
 """The [CLS] page: type, read the answer, change a word, see it change; the next-sentence lab on a phone."""
 
 import pytest
+from playwright.sync_api import expect
 
 from bert_core import TraceRequest, load_engine
 from bert_core.load import shipped_names
 from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.tasks import classify, is_next
+from tests.browser.waiting import becomes, holds
 
 pytestmark = pytest.mark.browser
 
@@ -18,12 +20,14 @@ def is_here(visitor, model: str) -> bool:
     """Whether the model is shipped; where it isn't, the page must have said so."""
     if model in shipped_names():
         return True
-    assert f"{model} is not here" in visitor.page.get_by_role("alert").inner_text()
+    expect(visitor.page.get_by_role("alert")).to_contain_text(f"{model} is not here")
     return False
 
 
-def bar(visitor, label: str, side: int = 0) -> float:
-    return float(visitor.page.locator(f'.bw-bar[data-label="{label}"]').nth(side).get_attribute("data-value"))
+def shows(visitor, label: str, value: float, side: int = 0, within: float = 1e-4) -> None:
+    """Wait until the bar of a label shows this probability."""
+    bar = visitor.page.locator(f'.bw-bar[data-label="{label}"]').nth(side)
+    becomes(visitor.page, lambda: float(bar.get_attribute("data-value")), pytest.approx(value, abs=within))
 
 
 def test_the_answer_follows_the_typing(visitor):
@@ -34,8 +38,8 @@ def test_the_answer_follows_the_typing(visitor):
     for text in (BAD, GOOD):
         visitor.type(text)
         expected = classify(engine, text)
-        assert bar(visitor, "positive") == pytest.approx(expected.probabilities["positive"], abs=1e-4)
-        assert visitor.page.locator(".bw-first .bw-name").inner_text() == expected.label
+        shows(visitor, "positive", expected.probabilities["positive"])
+        expect(visitor.page.locator(".bw-first .bw-name")).to_have_text(expected.label)
     visitor.no_traceback()
 
 
@@ -45,28 +49,30 @@ def test_the_strip_holds_what_leaving_out_gives(visitor):
         return
     strip = visitor.page.locator(".bw-influence")
     strip.get_by_text("The numbers as a table").click()
-    rows = [row.split("\t") for row in strip.locator("tbody tr").all_inner_texts()]
     loaded = load_engine(CLASSIFIER).loaded(CLASSIFIER)
     expected = finish(leave_one_out(loaded, TraceRequest(BAD, model=CLASSIFIER), Target("classification", 0)))
-    assert [row[0].split()[1] for row in rows] == list(expected.tokens)
-    assert [float(row[1]) for row in rows] == pytest.approx(list(expected.values), abs=2e-3)
+    becomes(visitor.page, lambda: [(row.split()[1], float(row.split("\t")[1]))
+                                   for row in strip.locator("tbody tr").all_inner_texts()],
+            [(token, pytest.approx(value, abs=2e-3))
+             for token, value in zip(expected.tokens, expected.values, strict=True)])
     strip.locator(".bw-column").first.focus()
     visitor.page.keyboard.press("ArrowRight")
-    assert "“i”: left out" in strip.locator(".bw-says").inner_text()
+    expect(strip.locator(".bw-says")).to_contain_text("“i”: left out")
 
 
 def test_a_changed_word_stands_beside_the_old_answer(visitor):
     visitor.open("cls", text=GOOD, view="Change a word", changed=BAD)
     if not is_here(visitor, CLASSIFIER):
         return
-    assert visitor.page.locator(".bw-quote mark").all_inner_texts() == ["loved", "wonderful", "hated", "terrible"]
+    expect(visitor.page.locator(".bw-quote mark")).to_have_text(["loved", "wonderful", "hated", "terrible"])
     engine = load_engine(CLASSIFIER)
-    assert bar(visitor, "positive", 0) == pytest.approx(classify(engine, GOOD).probabilities["positive"], abs=1e-4)
-    assert bar(visitor, "positive", 1) == pytest.approx(classify(engine, BAD).probabilities["positive"], abs=1e-4)
+    good, bad = (classify(engine, text).probabilities["positive"] for text in (GOOD, BAD))
+    shows(visitor, "positive", good, 0)
+    shows(visitor, "positive", bad, 1)
     run = visitor.run_number()
     visitor.page.get_by_label("Changed sentence").fill(GOOD)
     visitor.after(run)
-    assert bar(visitor, "positive", 1) == pytest.approx(bar(visitor, "positive", 0), abs=1e-6)
+    shows(visitor, "positive", good, 1)
 
 
 def test_the_head_is_opened_down_to_its_numbers(visitor):
@@ -75,34 +81,37 @@ def test_the_head_is_opened_down_to_its_numbers(visitor):
         return
     strips = visitor.page.get_by_role("img", name="From [CLS] to the logit")
     strips.focus()
-    before = visitor.page.locator(".bw-operands .bw-says").inner_text()
+    says = visitor.page.locator(".bw-operands .bw-says")
+    expect(says).not_to_be_empty()
+    before = says.inner_text()
     visitor.page.keyboard.press("ArrowLeft")
-    assert visitor.page.locator(".bw-operands .bw-says").inner_text() != before
-    assert "the run itself gave" in visitor.page.locator("body").inner_text()
+    expect(says).not_to_have_text(before)
+    expect(visitor.page.locator("body")).to_contain_text("the run itself gave")
 
 
 def test_next_sentence_on_a_phone(new_visitor):
     visitor = new_visitor(width=390, scheme="dark")
     visitor.open("cls", view="Next sentence", **PAIR)
     engine = load_engine("twin-bert")
-    assert bar(visitor, "IsNext", 0) == pytest.approx(is_next(engine, *PAIR.values()), abs=1e-4)
-    assert bar(visitor, "IsNext", 1) == pytest.approx(is_next(engine, PAIR["pair"], PAIR["text"]), abs=1e-4)
-    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 390
-    for box in visitor.page.locator(".bw-bar").all():
-        assert box.bounding_box()["x"] + box.bounding_box()["width"] <= 390
+    shows(visitor, "IsNext", is_next(engine, *PAIR.values()), 0)
+    shows(visitor, "IsNext", is_next(engine, PAIR["pair"], PAIR["text"]), 1)
+    visitor.fits()
+    bars = visitor.page.locator(".bw-bar")
+    holds(visitor.page, lambda: bars.evaluate_all("bars => Math.max(...bars.map(b => b.getBoundingClientRect().right))")
+          <= 390)
     run = visitor.run_number()
     visitor.page.get_by_role("button", name="Swap A and B").click()
     visitor.after(run)
-    assert visitor.page.get_by_label("Sentence", exact=True).input_value() == PAIR["pair"]
+    visitor.in_sentence(PAIR["pair"])
     visitor.no_traceback()
 
 
 def test_a_guess_comes_before_the_answer(visitor):
     visitor.open("cls", view="Next sentence", nsp="Ten pairs to predict first")
-    assert "The model says" not in visitor.page.locator("body").inner_text()
+    expect(visitor.page.get_by_text("does not", exact=True)).to_have_count(10)
+    expect(visitor.page.locator("body")).not_to_contain_text("The model says")
     run = visitor.run_number()
     visitor.page.get_by_text("does not", exact=True).first.click()
     visitor.after(run)
-    words = visitor.page.locator("body").inner_text()
-    assert words.count("The model says") == 1
-    assert "Of 1 pairs you had" in words
+    holds(visitor.page, lambda: visitor.page.locator("body").inner_text().count("The model says") == 1)
+    expect(visitor.page.locator("body")).to_contain_text("Of 1 pairs you had")

@@ -8,11 +8,9 @@ from playwright.sync_api import Page, expect
 from bert_core import load_engine
 from bert_core.measures import compare
 from bert_core.measures.compare import Readers
+from tests.browser.waiting import becomes
 
 pytestmark = pytest.mark.browser
-
-#: Milliseconds for plotly to be fetched and drawn on a busy machine.
-PATIENCE = 60_000
 
 TEXT = "A cat slept in the garden."
 
@@ -33,20 +31,20 @@ def test_type_choose_read_and_restore(visitor, new_visitor):
     expect(page.locator(".cmp-card")).to_have_count(3)
     expect(page.locator(".cmp-of").first).to_contain_text("“slept”")
     expect(page.get_by_text("Not a GPT: the BERT beside it")).to_be_visible()
-    assert page.locator(".cmp-guess").count() == 15
+    expect(page.locator(".cmp-guess")).to_have_count(15)
     engine = load_engine()
     question = compare.question_at(engine.loaded().tokenizer.encode(TEXT), 3)
     readings, _ = compare.read(engine, question, Readers("twin-bert", "twin-gpt"), ("both", "left", "hidden"))
-    shown = told(page)
-    assert shown == {reader: pytest.approx(reading.probability, rel=1e-3) for reader, reading in readings.items()}
+    expected = {reader: pytest.approx(reading.probability, rel=1e-3) for reader, reading in readings.items()}
+    becomes(page, lambda: told(page), expected)
     visitor.no_traceback()
 
     other = new_visitor(width=390, height=844, scheme="dark")
     other.page.goto(page.url)
     other.wait_ready(TEXT)
     expect(other.page.locator(".cmp-card")).to_have_count(3)
-    assert told(other.page) == shown
-    assert other.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    becomes(other.page, lambda: told(other.page), expected)
+    other.fits()
 
 
 def test_a_click_on_a_head_opens_it_in_every_map(visitor):
@@ -74,6 +72,6 @@ def test_predict_then_reveal(visitor):
     page.get_by_role("button", name="Reveal", exact=True).last.click()
     visitor.after(run)
     expect(page.get_by_text("The numbers say")).to_be_visible()
-    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=PATIENCE)
-    assert "shown=" in page.url
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    visitor.in_address("shown=")
     visitor.no_traceback()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
 
 
 def test_counts_follow_the_sizes_one_types(visitor):
     page = visitor.open("family")
-    assert "109,482,240" in page.locator(".bw-figure-number").inner_text()
+    expect(page.locator(".bw-figure-number")).to_contain_text("109,482,240")
     page.get_by_role("radio", name="large", exact=True).click()
     page.get_by_text("335,141,888").first.wait_for()
     visitor.open("family", size="my own", layers=2, hidden=128, heads=2)
@@ -22,13 +23,13 @@ def test_counts_follow_the_sizes_one_types(visitor):
 def test_claims_and_tables_carry_their_sources(new_visitor):
     phone = new_visitor(width=390, scheme="dark")
     page = phone.open("family", view="Wrong claims", text="the dog slept")
-    assert page.locator(".bw-claim").count() == 12
-    assert "correlation with the sinusoids" in page.locator("body").inner_text()
+    expect(page.locator(".bw-claim")).to_have_count(12)
+    expect(page.locator("body")).to_contain_text("correlation with the sinusoids")
     page = phone.open("family", view="Paper tables")
-    assert "arXiv 1810.04805" in page.locator("[data-testid=stMainBlockContainer]").inner_text()
+    expect(page.get_by_test_id("stMainBlockContainer")).to_contain_text("arXiv 1810.04805")
     page = phone.open("family", view="Relatives")
     page.get_by_text("arXiv 2006.03654").wait_for()
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= 390
+    phone.fits()
 
 
 def test_one_sentence_through_two_models(visitor):

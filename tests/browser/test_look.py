@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.waiting import holds
+
 pytestmark = pytest.mark.browser
 
 #: Anything a person, or somebody unfriendly, might type.
@@ -30,11 +32,13 @@ VIEWS = {
 
 def test_typing_a_sentence_changes_the_guesses(visitor):
     page = visitor.open("masking", text="Paris is the [MASK] of France.")
-    first = page.locator(".bw-guess .bw-piece").all_inner_texts()
+    guesses = page.locator(".bw-guess .bw-piece")
+    expect(guesses).to_have_count(6)
+    first = guesses.all_inner_texts()
+    assert all(first)
     visitor.type("The cat sat on the [MASK].")
-    second = page.locator(".bw-guess .bw-piece").all_inner_texts()
-    assert len(first) == len(second) == 6
-    assert first != second
+    holds(page, lambda: guesses.all_inner_texts() != first)
+    expect(guesses).to_have_count(6)
     visitor.no_traceback()
 
 
@@ -45,7 +49,7 @@ def test_a_click_masks_a_token_and_a_link_restores_it(visitor, new_visitor):
     page.get_by_role("option", name="barked").click()
     visitor.after(run)
     expect(page.locator(".bw-card-title")).to_contain_text("“barked” is hidden")
-    assert "mask=3" in page.url
+    visitor.in_address("mask=3")
     other = new_visitor()
     other.page.goto(page.url)
     other.wait_ready("The dog barked all night.")
@@ -62,7 +66,7 @@ def test_chips_are_worked_by_keyboard_alone(visitor):
     run = visitor.run_number()
     page.keyboard.press("Enter")
     visitor.after(run)
-    assert "mask=2" in page.url
+    visitor.in_address("mask=2")
     expect(page.get_by_role("option").nth(2)).to_have_attribute("aria-selected", "true")
     run = visitor.run_number()
     page.get_by_role("option").nth(2).press(" ")
@@ -74,10 +78,9 @@ def test_chips_are_worked_by_keyboard_alone(visitor):
 def test_every_view_draws_in_dark_and_narrow_and_stays_inside(new_visitor, name):
     visitor = new_visitor(width=390, scheme="dark")
     for view in VIEWS[name]:
-        page = visitor.open(name, text="She [MASK] the unbelievable story.", pair="Nobody did.", mask="4", view=view)
+        visitor.open(name, text="She [MASK] the unbelievable story.", pair="Nobody did.", mask="4", view=view)
         visitor.no_traceback()
-        wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-        assert wide <= 390, f"{name} {view} is {wide} wide"
+        visitor.fits()
 
 
 @pytest.mark.parametrize("kind", ODD)
@@ -100,7 +103,7 @@ def test_ten_thousand_words_are_cut_and_it_is_said_where(visitor):
     visitor.type(" ".join(f"word{n % 7}" for n in range(10_000)))
     expect(page.locator(".bw-notice")).to_contain_text("Cut at this model's limit of 512 tokens")
     expect(page.locator(".bw-notice")).to_contain_text("✂")
-    assert page.get_by_role("option").count() == 512
+    expect(page.get_by_role("option")).to_have_count(512)
     visitor.no_traceback()
 
 
@@ -113,15 +116,19 @@ def test_a_model_that_cannot_be_had_is_one_clear_line(visitor):
 def test_a_cell_of_the_sum_opens_its_addends_and_is_in_the_address(visitor):
     page = visitor.open("embeddings", text="The dog barked.", cell="2,10")
     expect(page.locator(".bw-where")).to_have_text("Dimension 10 of “dog” at position 2")
-    values = [float(t.replace("−", "-")) for t in page.locator(".bw-term b").all_inner_texts()]
-    token, segment, position, total, _ = values
-    assert abs(token + segment + position - total) < 2e-4
+
+    def adds_up() -> bool:
+        values = [float(t.replace("−", "-")) for t in page.locator(".bw-term b").all_inner_texts()]
+        token, segment, position, total, _ = values
+        return abs(token + segment + position - total) < 2e-4
+
+    holds(page, adds_up)
     run = visitor.run_number()
     page.locator("canvas.bw-strips").focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     visitor.after(run)
-    assert "cell=2%2C11" in page.url
+    visitor.in_address("cell=2%2C11")
 
 
 def test_a_word_opens_its_look_ups(visitor):
@@ -136,8 +143,10 @@ def test_a_word_opens_its_look_ups(visitor):
 def test_the_table_beside_a_canvas_has_its_numbers(visitor):
     page = visitor.open("masking", text="The dog barked.", mask="2", view="Before and after")
     page.locator(".bw-numbers summary:visible").first.click()
-    rows = page.locator(".bw-numbers table").first.locator("tbody tr")
-    expect(rows.first).to_be_visible()
-    shares = [float(cell) for cell in rows.first.locator("td").all_inner_texts()[1:]]
-    assert len(shares) == 6
-    assert abs(sum(shares) - 1) < 0.01
+    cells = page.locator(".bw-numbers table").first.locator("tbody tr").first.locator("td")
+
+    def shares_of_one() -> bool:
+        shares = [float(cell) for cell in cells.all_inner_texts()[1:]]
+        return len(shares) == 6 and abs(sum(shares) - 1) < 0.01
+
+    holds(page, shares_of_one)

@@ -1,10 +1,12 @@
 """The Tasks page: entities on the text, answers on the grid, pairs on a phone, acceptability."""
 
 import pytest
+from playwright.sync_api import expect
 
 from bert_core import load_engine
 from bert_core.load import shipped_names
 from bert_core.tasks import answer, classify, embed, find_entities
+from tests.browser.waiting import becomes
 
 pytestmark = pytest.mark.browser
 
@@ -23,8 +25,20 @@ def is_here(visitor, model: str) -> bool:
     """Whether the model is shipped; where it isn't, the page must have said so."""
     if model in shipped_names():
         return True
-    assert f"{model} is not here" in visitor.page.get_by_role("alert").inner_text()
+    expect(visitor.page.get_by_role("alert")).to_contain_text(f"{model} is not here")
     return False
+
+
+def drawn(visitor) -> list[tuple[str, int, int]]:
+    """Label, start and end of every entity on the text."""
+    return [(box["label"], int(box["start"]), int(box["end"]))
+            for box in visitor.page.locator(".bw-entity").evaluate_all("all => all.map(one => ({...one.dataset}))")]
+
+
+def shows(visitor, label: str, value: float, within: float = 1e-4) -> None:
+    """Wait until the first bar of a label shows this number."""
+    bar = visitor.page.locator(f'.bw-bar[data-label="{label}"]').first
+    becomes(visitor.page, lambda: float(bar.get_attribute("data-value")), pytest.approx(value, abs=within))
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -35,14 +49,12 @@ def test_entities_are_drawn_where_they_stand(new_visitor, width):
         return
     visitor.type(NAMES)
     found = find_entities(load_engine("twin-bert-ner"), NAMES).entities
-    drawn = [(box.get_attribute("data-label"), int(box.get_attribute("data-start")), int(box.get_attribute("data-end")))
-             for box in visitor.page.locator(".bw-entity").all()]
-    assert drawn == [(entity.label, entity.start, entity.end) for entity in found]
-    assert visitor.page.locator(".bw-text").evaluate(TEXT_WITHOUT_LABELS) == NAMES
+    becomes(visitor.page, lambda: drawn(visitor), [(entity.label, entity.start, entity.end) for entity in found])
+    becomes(visitor.page, lambda: visitor.page.locator(".bw-text").evaluate(TEXT_WITHOUT_LABELS), NAMES)
     visitor.page.locator(".bw-word").first.focus()
     visitor.page.keyboard.press("ArrowRight")
-    assert "Schmidt" in visitor.page.locator(".bw-panel caption").inner_text()
-    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
+    expect(visitor.page.locator(".bw-panel caption")).to_contain_text("Schmidt")
+    visitor.fits()
 
 
 @pytest.mark.parametrize("width", [390, 1440])
@@ -54,17 +66,21 @@ def test_the_grid_has_the_answer_and_forbids_ends_before_starts(new_visitor, wid
     best = answer(load_engine("twin-bert-squad"), *QUESTION.values())
     grid = visitor.page.locator(".bw-startend")
     grid.get_by_text("The numbers as a table").click()
-    first = grid.locator("tbody tr").first.inner_text().split("\t")
-    assert first[0] == best.text
-    assert float(first[5]) == pytest.approx(best.score, abs=1e-3)
+    first = grid.locator("tbody tr").first
+
+    def read() -> tuple[str, float]:
+        cells = first.inner_text().split("\t")
+        return cells[0], float(cells[5])
+
+    becomes(visitor.page, read, (best.text, pytest.approx(best.score, abs=1e-3)))
     grid.locator("canvas").focus()
     for _ in range(20):
         visitor.page.keyboard.press("ArrowDown")
         visitor.page.keyboard.press("ArrowLeft")
-    assert "the end stands before the start" in grid.locator(".bw-says").inner_text()
+    expect(grid.locator(".bw-says")).to_contain_text("the end stands before the start")
     visitor.type("Who planned the bridge?")
     visitor.no_traceback()
-    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= width
+    visitor.fits()
 
 
 def test_a_pair_on_a_phone(new_visitor):
@@ -72,14 +88,12 @@ def test_a_pair_on_a_phone(new_visitor):
     visitor.open("tasks", view="Sentence pairs", **PAIR)
     tuned = "twin-bert-stsb" if "twin-bert-stsb" in shipped_names() else "twin-bert"
     if tuned == "twin-bert":
-        assert visitor.page.get_by_text("twin-bert-stsb is not here").is_visible()
-    value = float(visitor.page.locator('.bw-bar[data-label="in context"]').first.get_attribute("data-value"))
+        expect(visitor.page.get_by_text("twin-bert-stsb is not here")).to_be_visible()
     engine = load_engine(tuned)
-    assert value == pytest.approx(float(embed(engine, PAIR["text"]) @ embed(engine, PAIR["pair"])), abs=1e-4)
+    shows(visitor, "in context", float(embed(engine, PAIR["text"]) @ embed(engine, PAIR["pair"])))
     visitor.type(PAIR["text"], label="Second sentence")
-    again = float(visitor.page.locator('.bw-bar[data-label="in context"]').first.get_attribute("data-value"))
-    assert again == pytest.approx(1.0, abs=1e-5)
-    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= 390
+    shows(visitor, "in context", 1.0, 1e-5)
+    visitor.fits()
 
 
 def test_acceptability(visitor):
@@ -88,8 +102,7 @@ def test_acceptability(visitor):
         return
     expected = classify(load_engine("twin-bert-cola"), "The boys is sleeping.")
     label, probability = next(iter(expected.probabilities.items()))
-    shown = visitor.page.locator(f'.bw-bar[data-label="{label}"]').get_attribute("data-value")
-    assert float(shown) == pytest.approx(probability, abs=1e-4)
+    shows(visitor, label, probability)
 
 
 def test_each_picture_opens_into_its_attention(visitor):
@@ -99,4 +112,4 @@ def test_each_picture_opens_into_its_attention(visitor):
     visitor.page.get_by_role("button", name="Open this in the attention of twin-bert-ner").click()
     visitor.page.wait_for_url("**/attention?*")
     visitor.wait_ready(NAMES)
-    assert "twin-bert-ner" in visitor.page.locator("[data-ready]").inner_text()
+    expect(visitor.page.locator("[data-ready]")).to_contain_text("twin-bert-ner")

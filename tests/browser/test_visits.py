@@ -13,7 +13,7 @@ def test_a_reload_finds_the_same_sentence(visitor):
     visitor.type(TEXT)
     visitor.page.reload()
     visitor.wait_ready(TEXT)
-    assert visitor.page.get_by_label("Sentence", exact=True).input_value() == TEXT
+    visitor.in_sentence(TEXT)
     visitor.no_traceback()
 
 
@@ -23,6 +23,7 @@ def test_a_lost_network_is_picked_up_again(visitor, seconds):
     visitor.page.context.set_offline(True)
     visitor.page.wait_for_timeout(seconds * 1000)
     visitor.page.context.set_offline(False)
+    expect(visitor.page.get_by_test_id("stApp")).to_have_attribute("data-test-connection-state", "CONNECTED")
     visitor.type("The network came [MASK].")
     visitor.no_traceback()
 
@@ -36,7 +37,7 @@ def test_tabs_each_keep_their_own(new_visitor, count):
     for number, tab in enumerate(tabs):
         tab.type(f"Tab {number} now reads [MASK].")
     for number, tab in enumerate(tabs):
-        assert tab.page.locator("[data-ready]").get_attribute("data-text") == f"Tab {number} now reads [MASK]."
+        assert tab.text_drawn() == f"Tab {number} now reads [MASK]."
         tab.no_traceback()
 
 

@@ -23,7 +23,7 @@ def run(source: str, tmp_path: Path) -> dict:
     """Run the file in a fresh process, from elsewhere; its lines as name -> value."""
     file = tmp_path / "sentence.py"
     file.write_text(source, encoding="utf-8")
-    done = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    done = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, timeout=280,
                           env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}, check=False)
     assert done.returncode == 0, done.stderr[-800:]
     return {name: json.loads(value) for name, value in (line.split(": ", 1) for line in done.stdout.splitlines())}

@@ -14,7 +14,7 @@ from ui import model_picker
 from ui.model_picker import Download
 
 
-def wait_until(condition, seconds: float = 10.0) -> None:
+def wait_until(condition, seconds: float = 120.0) -> None:
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
@@ -61,7 +61,7 @@ def test_stopping_ends_a_download(monkeypatch):
     monkeypatch.setattr(hub, "download", endless)
     job = Download("someone/tiny")
     job.start()
-    assert begun.wait(10)
+    assert begun.wait(120)
     job.stop()
     wait_until(lambda: not job.running)
     assert job.problem.startswith("stopped")
@@ -84,7 +84,7 @@ def test_a_failing_download_says_one_line(monkeypatch, error, said):
 
 def test_only_some_downloads_run_at_once(monkeypatch):
     gate = threading.Event()
-    monkeypatch.setattr(hub, "download", lambda name, watch: gate.wait(10))
+    monkeypatch.setattr(hub, "download", lambda name, watch: gate.wait(120))
     jobs = [Download(f"someone/m{n}") for n in range(model_picker.MAX_AT_ONCE + 1)]
     for job in jobs:
         job.start()

@@ -47,7 +47,7 @@ def test_forty_visitors_at_once_get_their_own_answers(engine, tiny_bert):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=240)
     assert len(got) == 80
     loaded = load_model(tiny_bert)
     for (name, attention), (text, kind, hidden) in got.items():
@@ -62,21 +62,21 @@ def test_waiting_requests_share_a_pass(engine, monkeypatch):
 
     def slow(loaded, requests):
         first.set()
-        gate.wait(60)
+        gate.wait(240)
         sizes.append(len(requests))
         return run_batch(loaded, requests)
 
     monkeypatch.setattr("bert_core.serving.local.run_batch", slow)
     threads = [threading.Thread(target=engine.run, args=(TraceRequest(text=f"dog {n}"),)) for n in range(9)]
     threads[0].start()
-    first.wait(60)
+    first.wait(240)
     for thread in threads[1:]:
         thread.start()
     while len(engine.room) < 8:
         threading.Event().wait(0.01)
     gate.set()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=240)
     assert sizes == [1, 8]
 
 
@@ -94,7 +94,7 @@ def test_one_wrong_request_fails_alone(engine):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=240)
     assert answers["fine"].tokens.tolist() == ["[CLS]", "the", "dog", "[SEP]"]
     assert "position 99 is outside 0 to 3" in str(answers["wrong"])
 

@@ -72,7 +72,7 @@ def test_a_run_killed_at_any_moment_goes_on(scratch):
     command = [sys.executable, "-m", "bert_core", *arguments(scratch, "killed", "--save-seconds", "0.3")]
     process = subprocess.Popen(command, env=ENVIRONMENT, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     state = scratch / "killed" / "state.safetensors"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while not state.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)

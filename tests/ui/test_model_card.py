@@ -17,7 +17,7 @@ def _page():
 @pytest.fixture
 def app(monkeypatch) -> AppTest:
     monkeypatch.setattr(model_card, "text", {"twin-bert": "# twin-bert\n\nA card."}.get)
-    return AppTest.from_function(_page, default_timeout=30)
+    return AppTest.from_function(_page, default_timeout=120)
 
 
 def test_a_shipped_model_opens_its_card(app):

@@ -232,11 +232,17 @@ def read_commands(descriptor: int, buffer: bytearray, timeout: float) -> list[st
     return [line.decode("utf-8", "replace") for line in lines]
 
 
+def niceness() -> int:
+    """How far the trainer steps back: BOTH_WAYS_TRAINER_NICE, 0 to 19; by default 19, the lowest priority."""
+    asked = os.environ.get("BOTH_WAYS_TRAINER_NICE", "")
+    return int(asked) if asked in map(str, range(20)) else 19
+
+
 def be_modest() -> None:
-    """Lowest priority, one thread, bounded memory."""
+    """Low priority, one thread, bounded memory."""
     import resource
 
-    os.nice(19)
+    os.nice(niceness())
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     import torch
 

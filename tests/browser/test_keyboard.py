@@ -1,0 +1,129 @@
+"""The main path by keyboard alone, from the sentence to three readers, with the focus in sight at every stop."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import JSHandle, Page, expect
+
+from bert_core import TraceRequest, load_engine
+from tests.browser.waiting import becomes, holds
+
+pytestmark = pytest.mark.browser
+
+TEXT = "The old dog chased my cat."
+#: Stops of the Tab key that a page may have before one is given up.
+MOST_STOPS = 90
+#: What has the focus, in the shadow of a component too.
+FOCUSED = """() => {
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  return one;
+}"""
+#: A stop in words: role or tag, and name.
+STOP = """one => `${one.getAttribute('role') ?? one.tagName.toLowerCase()} ${one.className} `
+  + `${one.getAttribute('aria-label') ?? one.textContent}`.trim().slice(0, 200)"""
+
+
+def focused(page: Page) -> JSHandle:
+    return page.evaluate_handle(FOCUSED)
+
+
+def stop(page: Page) -> str:
+    return focused(page).evaluate(STOP)
+
+
+def tab_to(page: Page, name: str, key: str = "Tab") -> None:
+    """Press a key until a stop matches the pattern `name`, and check that one sees where the focus is.
+
+    Raises:
+        AssertionError: with the stops that were met, if none of them matches.
+    """
+    met = []
+    for _ in range(MOST_STOPS):
+        page.keyboard.press(key)
+        met.append(stop(page))
+        if re.search(name, met[-1]):
+            check_focus_shows(page)
+            return
+    raise AssertionError(f"no stop {name!r} among {met}")
+
+
+def check_focus_shows(page: Page) -> None:
+    """Compare the place with and without the focus, pixel by pixel."""
+    one = focused(page).as_element()
+    one.scroll_into_view_if_needed()
+    one.evaluate("one => one.blur()")
+    bare = picture(page, one)
+    one.evaluate("one => one.focus({ preventScroll: true })")
+    holds(page, lambda: picture(page, one) != bare)
+
+
+def picture(page: Page, one) -> bytes:
+    """The element and what is close around it."""
+    box = one.bounding_box()
+    return page.screenshot(clip={"x": max(0, box["x"] - 8), "y": max(0, box["y"] - 8),
+                                 "width": box["width"] + 16, "height": box["height"] + 16})
+
+
+def go_by_keyboard(visitor, title: str) -> None:
+    """Go back to the link of a page, and follow it."""
+    tab_to(visitor.page, f"^a .*{re.escape(title)}$", "Shift+Tab")
+    run = visitor.run_number()
+    visitor.page.keyboard.press("Enter")
+    visitor.after(run)
+    visitor.in_sentence(TEXT)
+
+
+def choose_chip(visitor, token: str) -> None:
+    """From the first chip to the one of a token, and choose it."""
+    page = visitor.page
+    for _ in range(MOST_STOPS):
+        if stop(page).split(" ", 1)[1].partition(", position")[0].endswith(f" {token}"):
+            break
+        page.keyboard.press("ArrowRight")
+    check_focus_shows(page)
+    run = visitor.run_number()
+    page.keyboard.press("Enter")
+    visitor.after(run)
+
+
+def first_guess(text: str, position: int) -> str:
+    """The word piece that the model puts there first."""
+    engine = load_engine()
+    logits = engine.run(TraceRequest(text, masked=(position,), parts=("mlm_logits",))).mlm_logits[0]
+    return engine.loaded().tokenizer.token_of(int(logits.argmax()))
+
+
+def test_the_main_path_without_a_mouse(visitor):
+    page = visitor.open("tokens")
+    tab_to(page, "^input .*Sentence$")
+    page.keyboard.press("Control+a")
+    page.keyboard.type(TEXT)
+    visitor.wait_ready(TEXT)
+
+    go_by_keyboard(visitor, "Masking")
+    tab_to(page, "^option ")
+    choose_chip(visitor, "dog")
+    expect(page.locator(".bw-card-title")).to_contain_text("“dog” is hidden")
+    becomes(page, lambda: page.locator(".bw-guess .bw-piece").first.inner_text(), first_guess(TEXT, 3))
+
+    go_by_keyboard(visitor, "Attention")
+    root = page.locator(".att-root")
+    expect(root).to_have_attribute("data-exact", "true")
+    layer, head = (int(root.get_attribute(f"data-{name}")) for name in ("layer", "head"))
+    tab_to(page, "att-grid")
+    for key in ("ArrowRight", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    expect(root).to_have_attribute("data-head", str(head + 1))
+    expect(root).to_have_attribute("data-layer", str(layer - 1))
+    visitor.in_address(f"head={head + 1}")
+
+    go_by_keyboard(visitor, "One way, both ways")
+    tab_to(page, "^option ")
+    choose_chip(visitor, "cat")
+    expect(page.locator(".cmp-of").first).to_contain_text("“cat”")
+    expect(page.locator(".cmp-card")).to_have_count(3)
+    visitor.in_address("at=6")
+    visitor.no_traceback()
