@@ -14,4 +14,4 @@ else:  # `streamlit run app.py` finds `app` by its constructor and imports it
     from ui.server import Start
 
     start = Start()
-    app = st.App(__file__, routes=start.routes, lifespan=start.lifespan)
+    app = st.App(__file__, routes=start.routes, lifespan=start.lifespan, middleware=start.middleware)

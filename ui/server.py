@@ -10,9 +10,12 @@ import logging
 import threading
 from collections.abc import AsyncIterator
 
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+
+from ui.visitors import GiveCookie
 
 
 class Start:
@@ -30,6 +33,11 @@ class Start:
     def routes(self) -> list[Route]:
         """/ready on the explorer's own port."""
         return [Route("/ready", self._answer, methods=["GET", "HEAD"])]
+
+    @property
+    def middleware(self) -> list[Middleware]:
+        """What every answer of the server goes through."""
+        return [Middleware(GiveCookie)]
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:

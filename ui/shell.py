@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from bert_core.tokenizer import Encoding
-from ui import classroom, glossary, model_card, model_picker, notices, settings, state, tour
+from ui import classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
 from ui.state import Here
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,6 +54,7 @@ def frame(page: st.Page) -> None:
     name = page.url_path or FIRST
     st.session_state["_page"] = name
     st.session_state["_framed"] = True
+    visitors.current()
     classroom.begin(name)
     words = prose(name)
     st.html(f"<style>{_style()}</style>" + words.heading + tour.offer(not page.url_path))

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.runtime import exists, get_instance
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RUN_ID, RunFolder, Status
 from bert_core.training.live.specs import Spec, from_json
-from ui import notices, state
+from ui import notices, state, visitors
 
 #: Seconds between two looks at a run that goes on.
 TICK = 1.5
@@ -36,18 +34,7 @@ class RunView:
 @st.cache_resource(show_spinner=False, max_entries=1)
 def desk() -> TrainingDesk:
     """The training desk of this server; its trainer process starts with the first run."""
-    return TrainingDesk(is_connected)
-
-
-def is_connected(visitor: str) -> bool:
-    """Whether a visitor's browser is still connected to this server."""
-    return not exists() or get_instance().is_active_session(visitor)
-
-
-def visitor() -> str:
-    """This visitor's session."""
-    context = get_script_run_ctx()
-    return context.session_id if context is not None else "nobody"
+    return TrainingDesk(visitors.registry().is_here)
 
 
 def run_id_of(raw: str) -> str:
@@ -58,9 +45,10 @@ def run_id_of(raw: str) -> str:
 
 
 def current(param: str, kind: str) -> RunView | None:
-    """The run that the address names (or that this session began), if it is still kept."""
+    """The run that the address names, or that this session began, or that waits for this visitor; if it is kept."""
     session_key = f"_run_{param}"
     run_id = state.param(param, run_id_of, "") or st.session_state.get(session_key, "")
+    run_id = run_id or desk().unfinished(visitors.current(), kind)
     if not run_id:
         return None
     found = look(run_id, kind)
@@ -75,14 +63,14 @@ def current(param: str, kind: str) -> RunView | None:
 
 def look(run_id: str, kind: str) -> RunView | None:
     """A run by its id; None if it is gone or of another kind."""
-    folder = desk().watch(visitor(), run_id)
+    folder = desk().watch(visitors.current(), run_id)
     text = folder.read_text("spec.json") if folder is not None else None
     if folder is None or text is None:
         return None
     spec = from_json(text)
     if spec.kind != kind:
         return None
-    return RunView(run_id, folder, spec, folder.status(), desk().owns(visitor(), run_id))
+    return RunView(run_id, folder, spec, folder.status(), desk().owns(visitors.current(), run_id))
 
 
 def remember(param: str, run_id: str) -> None:
@@ -92,15 +80,16 @@ def remember(param: str, run_id: str) -> None:
         state.set_param(param, run_id)
 
 
-def forget(param: str) -> None:
-    """Look at no run any more."""
+def forget(param: str, kind: str) -> None:
+    """Look at no run any more, and let none be found again."""
+    desk().leave(visitors.current(), kind)
     st.session_state.pop(f"_run_{param}", None)
     state.set_param(param, None)
 
 
 def steer(run: RunView, what: str) -> None:
     """Play, pause, step or stop a run; says so if it belongs to somebody else."""
-    if not desk().command(visitor(), run.id, what):
+    if not desk().command(visitors.current(), run.id, what):
         notices.note("This run belongs to another visitor: you can watch it. Reset starts one of your own.")
 
 

@@ -12,6 +12,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 SMALL = {"size": "2 layers × 64", "length": "300 steps"}
 #: Milliseconds for the trainer to start and to train on a busy machine.
 TRAINER = 600_000
+#: States of a run that still wants the trainer.
+UNFINISHED = ("waiting", "running", "paused")
 
 
 def button(page: Page, name: str):
@@ -56,6 +58,33 @@ def test_a_step_a_reload_another_page_and_back(visitor):
     becomes(page, lambda: run_id(page), first)
     button(page, "Reset").click()
     wait_state(page, "none")
+    visitor.no_traceback()
+
+
+def test_an_unfinished_run_is_found_after_a_reload_elsewhere_and_in_another_tab(new_visitor):
+    visitor = new_visitor()
+    page = visitor.open("pretrain", **SMALL)
+    button(page, "One step").click()
+    wait_state(page, *UNFINISHED)
+    first = run_id(page)
+    page.get_by_role("link", name="Tokens").click()
+    page.wait_for_url(re.compile("/tokens"))
+    visitor.wait_ready()
+    page.reload()
+    visitor.wait_ready()
+    page.get_by_role("link", name="Pre-train").click()
+    wait_state(page, *UNFINISHED)
+    assert run_id(page) == first
+    tab = page.context.new_page()
+    tab.goto(f"{visitor.address}/pretrain")
+    wait_state(tab, *UNFINISHED)
+    assert run_id(tab) == first
+    expect(tab.get_by_text("belongs to another visitor")).to_have_count(0)
+    button(tab, "Reset").click()
+    wait_state(tab, "none")
+    stranger = new_visitor()
+    stranger.open("pretrain")
+    wait_state(stranger.page, "none")
     visitor.no_traceback()
 
 

@@ -97,14 +97,55 @@ def test_two_visitors_queue_and_one_has_one_run(desk):
         assert wait_for(desk, run_id, visitor, lambda s: s.ended).state == "done"
 
 
-def test_others_may_watch_but_not_steer_until_the_owner_is_gone(desk, connected):
+def test_others_may_watch_but_not_steer_until_the_owner_is_gone(desk, connected, monkeypatch):
     run_id = start(desk, "ann", steps=3000)
     assert desk.watch("ben", run_id) is not None
     assert not desk.command("ben", run_id, "stop")
-    connected.remove("ann")  # a reload: the old session is gone, a new one comes with the address
+    connected.remove("ann")  # a reload takes a moment
+    desk.watch("ben", run_id)
+    assert desk.owns("ann", run_id)
+    monkeypatch.setattr(desks, "GRACE", 0.0)
     desk.watch("ben", run_id)
     assert desk.owns("ben", run_id)
     assert desk.command("ben", run_id, "stop")
+
+
+@pytest.fixture
+def still(desk, monkeypatch):
+    """A desk whose trainer does nothing; the test says how far a run is."""
+    monkeypatch.setattr(desk, "_send", lambda command: None)
+    monkeypatch.setattr(desk, "_running_process", lambda: None)
+    return desk
+
+
+def test_a_paused_run_is_found_again_by_its_owner_alone(still):
+    run_id = start(still, "ann")
+    still.watch("ann", run_id).set_status(Status("paused", 1, 40))
+    assert still.unfinished("ann", "pretrain") == run_id
+    assert still.unfinished("ann", "finetune") is None
+    assert still.unfinished("ben", "pretrain") is None
+    still.leave("ann", "finetune")
+    assert still.unfinished("ann", "pretrain") == run_id
+    still.leave("ann", "pretrain")
+    assert still.unfinished("ann", "pretrain") is None
+    again = start(still, "ann")
+    assert still.unfinished("ann", "pretrain") == again
+    still.watch("ann", again).set_status(Status("done", 40, 40))
+    assert still.unfinished("ann", "pretrain") is None
+
+
+def test_a_run_lives_while_its_owner_is_on_another_page_after_a_reload(still, connected, monkeypatch):
+    run_id = start(still, "ann")
+    monkeypatch.setattr(desks, "KEEP", 0.0)
+    with still._lock:
+        connected.remove("ann")  # the reload: who watched is gone, a moment later the visitor is there again
+        still._entries[run_id].watchers.clear()
+        connected.add("ann")
+        still.look_once()
+    assert still.unfinished("ann", "pretrain") == run_id
+    connected.remove("ann")
+    still.look_once()
+    assert len(still) == 0
 
 
 def test_a_run_that_nobody_watches_ends_and_its_files_go(desk, connected, monkeypatch):

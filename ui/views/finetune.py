@@ -12,7 +12,7 @@ from bert_core.measures import classification
 from bert_core.training.live import classifier
 from bert_core.training.live.specs import FinetuneSpec
 from bert_core.training.live.tables import task_words
-from ui import components, controls, notices, training
+from ui import components, controls, notices, training, visitors
 from ui.training import RunView
 from ui.views import finetune_more, finetune_table
 from ui.views import finetune_runs as runs
@@ -74,7 +74,7 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
 
 def begin(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Start a run; the ones before stay in the picture."""
-    run_id = training.desk().start(training.visitor(), spec, files)
+    run_id = training.desk().start(visitors.current(), spec, files)
     training.remember(RUN, run_id)
     st.session_state["_tunes"] = [*st.session_state.get("_tunes", []), run_id][-12:]
 

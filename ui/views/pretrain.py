@@ -13,7 +13,7 @@ from bert_core.training.live import film as filming
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import check_text
 from bert_core.training.live.world import TEACHING
-from ui import components, controls, notices, state, training
+from ui import components, controls, notices, state, training, visitors
 from ui.training import RunView
 from ui.views import pretrain_curves
 
@@ -132,7 +132,7 @@ def act(what: str, spec: PretrainSpec) -> None:
         reset(run)
     elif run is None:
         files = {"text.txt": own_from_session()} if spec.text == "own" else {}
-        training.remember(RUN, training.desk().start(training.visitor(), spec, files, play=what == "play"))
+        training.remember(RUN, training.desk().start(visitors.current(), spec, files, play=what == "play"))
     else:
         training.steer(run, what)
 
@@ -143,7 +143,7 @@ def reset(run: RunView | None) -> None:
         if run.own and not run.status.ended:
             training.steer(run, "stop")
         training.remember(OVER, run.id)
-    training.forget(RUN)
+    training.forget(RUN, PretrainSpec.kind)
 
 
 def own_from_session() -> str:

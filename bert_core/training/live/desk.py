@@ -1,9 +1,9 @@
 """The desk of a server: who trains what, and one trainer process behind it.
 
 Pages ask the desk to start, steer and show runs. Whoever started a run steers
-it; others who know its id may watch. If its owner is gone (a reload makes a new
-session), the next one who watches takes it over. A run that nobody watches
-ends, and its files go.
+it, from any page and after any reload; others who know its id may watch. If its
+owner is gone for longer than a reload takes, the next one who watches takes it
+over. A run whose owner and watchers are gone ends, and its files go.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from bert_core.training.live.specs import Spec, to_json
 LOOK_EVERY = 2.0
 #: Seconds for which the files of a run stay after its last watcher was seen.
 KEEP = 300.0
+#: Seconds without a connection after which an owner counts as gone: a reload takes less.
+GRACE = 10.0
 #: Ended runs that a visitor keeps, and runs kept in all.
 KEPT_EACH, KEPT_ALL = 5, 40
 COMMANDS = ("play", "pause", "step", "stop")
@@ -36,20 +38,28 @@ COMMANDS = ("play", "pause", "step", "stop")
 
 @dataclass
 class Entry:
-    """What the desk knows of a run."""
+    """What the desk knows of a run.
+
+    Attributes:
+        left: whether its owner put it aside (reset) and wants it no more.
+        last_seen: when somebody who watches it was connected.
+        owner_seen: when its owner was.
+    """
 
     folder: RunFolder
     owner: str
     kind: str
     watchers: set[str] = field(default_factory=set)
+    left: bool = False
     last_seen: float = field(default_factory=time.monotonic)
+    owner_seen: float = field(default_factory=time.monotonic)
 
 
 class TrainingDesk:
     """See the module; every method may be called from any thread.
 
     Args:
-        alive: whether a visitor (a session) is still connected.
+        alive: whether a visitor is still connected.
         root: where runs keep their files; a folder of its own by default.
     """
 
@@ -113,10 +123,25 @@ class TrainingDesk:
             if entry is None:
                 return None
             entry.watchers.add(visitor)
-            entry.last_seen = time.monotonic()
-            if entry.owner != visitor and not self.alive(entry.owner):
-                entry.owner = visitor
+            now = entry.last_seen = time.monotonic()
+            if entry.owner == visitor or self.alive(entry.owner):
+                entry.owner_seen = now
+            elif now - entry.owner_seen > GRACE:
+                entry.owner, entry.owner_seen = visitor, now
             return entry.folder
+
+    def unfinished(self, owner: str, kind: str) -> str | None:
+        """This visitor's newest run of the kind that still wants the trainer, paused ones included."""
+        with self._lock:
+            found = [run_id for run_id, e in self._entries.items()
+                     if (e.owner, e.kind, e.left) == (owner, kind, False) and not e.folder.status().ended]
+        return found[-1] if found else None
+
+    def leave(self, owner: str, kind: str) -> None:
+        """The visitor wants none of their runs of this kind found again."""
+        with self._lock:
+            for entry in self._entries.values():
+                entry.left = entry.left or (entry.owner, entry.kind) == (owner, kind)
 
     def owns(self, visitor: str, run_id: str) -> bool:
         """Whether this visitor steers the run."""
@@ -176,7 +201,10 @@ class TrainingDesk:
         now = time.monotonic()
         for run_id, entry in list(self._entries.items()):
             entry.watchers = {visitor for visitor in entry.watchers if self.alive(visitor)}
-            if entry.watchers:
+            is_there = self.alive(entry.owner)
+            if is_there:
+                entry.owner_seen = now
+            if entry.watchers or (is_there and not entry.left):
                 entry.last_seen = now
                 if not entry.folder.status().ended:
                     self._send({"do": "seen", "run": run_id})
