@@ -21,6 +21,6 @@ elif view == CHANGE:
 elif view == HEAD:
     cls_head.draw(here, "classification")
 else:
-    cls_nsp.draw(here)
+    here = cls_nsp.draw(here)
 task_models.attention_button(here)
 shell.close_page(here)

@@ -15,9 +15,9 @@ with model_place:
     elif view == ACCEPT:
         here = task_models.with_head(here, "classification", "twin-bert-cola", "accept_model")
 if view == ENTITIES:
-    tasks_entities.draw(here)
+    here = tasks_entities.draw(here)
 elif view == ANSWERS:
-    tasks_answers.draw(here)
+    here = tasks_answers.draw(here)
 elif view == PAIRS:
     here = tasks_sentences.draw_pair(here)
 else:

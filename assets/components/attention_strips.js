@@ -40,7 +40,7 @@ function stripOf(data, method, row, look) {
 
 function short(value, signed) {
   const text = Math.abs(value) < 0.0005 ? "0" : Math.abs(value) < 9.995 ? value.toFixed(Math.abs(value) < 0.0995 ? 3 : 2) : value.toFixed(0);
-  return signed && value > 0 && text !== "0" ? `+${text}` : text;
+  return signed && value > 0 && text !== "0" ? `+${text}` : text.replace("-", "−");
 }
 
 // Do the methods rank the tokens alike? A small table of Spearman's rho.
@@ -53,7 +53,7 @@ function agreement(data, look) {
     const line = body.insertRow();
     line.append(make("th", "", data.methods[i].title, { scope: "row" }));
     row.forEach((rho, j) => {
-      const cell = make("td", "", i === j ? "" : rho.toFixed(2)), colour = signedColour(i === j ? 0 : rho, 1, look);
+      const cell = make("td", "", i === j ? "" : rho.toFixed(2).replace("-", "−")), colour = signedColour(i === j ? 0 : rho, 1, look);
       cell.style.background = rgb(colour);
       cell.style.color = inkOn(colour);
       line.append(cell);

@@ -44,7 +44,7 @@ def named_levels(baselines: Mapping[str, float], chance: float) -> list[tuple[st
     levels = [(BASELINES[key], value) for key, value in baselines.items()] + [("chance", chance)]
     labelled: list[tuple[str, float]] = []
     for name, value in sorted(levels, key=lambda level: -level[1]):
-        text = f"{name} {value:.0%}"
+        text = f"{name} {100 * value:.0f} %"
         if labelled and labelled[-1][1] - value < LABEL_HEIGHT:
             text = f"{labelled[-1][0]}, {text}"
             labelled[-1] = ("", labelled[-1][1])

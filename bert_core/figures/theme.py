@@ -35,8 +35,9 @@ def style(figure: go.Figure, x: str = "", y: str = "", height: int = 420) -> go.
     figure.update_layout(
         height=height, margin={"l": 10, "r": 10, "t": 30, "b": 10}, paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)", font={"size": 15}, hoverlabel={"font": {"size": 15}},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left", "font": {"size": 15}},
     )
-    figure.update_xaxes(title=x, automargin=True, gridcolor="rgba(128,128,128,0.18)", zeroline=False)
-    figure.update_yaxes(title=y, automargin=True, gridcolor="rgba(128,128,128,0.18)", zeroline=False)
+    axis = {"automargin": True, "gridcolor": "rgba(128,128,128,0.18)", "zeroline": False, "tickfont": {"size": 15}}
+    figure.update_xaxes(title={"text": x, "font": {"size": 16}}, **axis)
+    figure.update_yaxes(title={"text": y, "font": {"size": 16}}, **axis)
     return figure

@@ -68,7 +68,8 @@ def all_heads(here: Here) -> None:
     """Draw the grid and the open head."""
     layer, _ = opened(here)
     state.param("look", parse_look, "")  # the component reads it; a bad one is dropped and said here
-    components.mount("attention", "attention", _packed(request(here), layer, first_head(here.model)[1]), on_event=receive_view(here))
+    data = _packed(request(here), layer, first_head(here.model)[1])
+    components.mount("attention", "attention", data, on_event=receive_view(here))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={TraceRequest: repr})

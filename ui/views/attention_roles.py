@@ -66,11 +66,11 @@ def line(found: tuple[Role, ...], trace: Trace, layer: int, head: int) -> str:
         holds = place_holds(trace, role, layer, head)
         if role.baseline is None:
             here = "holds for this text" if holds else "does not hold for this text"
-            parts.append(f"Mostly at: {role.name} ({role.score:.0%} of tokens in {role.n} sentences; {here})")
+            parts.append(f"Mostly at: {role.name} ({100 * role.score:.0f} % of tokens in {role.n} sentences; {here})")
         else:
             name, _, way = role.name.partition(", ")
-            parts.append(f"{NAMES[name].capitalize()}, {way}: {role.score:.0%} of {role.n}, "
-                         f"best fixed distance {role.baseline:.0%}")
+            parts.append(f"{NAMES[name].capitalize()}, {way}: {100 * role.score:.0f} % of {role.n}, "
+                         f"best fixed distance {100 * role.baseline:.0f} %")
     return ". ".join(parts) + "."
 
 

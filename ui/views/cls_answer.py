@@ -59,7 +59,8 @@ def side(
         "bars": [{
             "label": labels[n], "value": values[n], "share": min(1.0, max(0.0, values[n] / top)),
             "text": f"{values[n]:.2f}" if regression else share(values[n]),
-            "below": f"logit {result.logits[n]:+.2f}" if not regression else "score of the head, trained on 0 to 5",
+            "below": "score of the head, trained on 0 to 5" if regression
+                     else f"logit {result.logits[n]:+.2f}".replace("-", "−"),
         } for n in order],
         "table": [[label, value, logit] for label, value, logit in zip(labels, values, result.logits)],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,27 +10,37 @@ import streamlit as st
 
 from bert_core import Trace, TraceRequest
 from bert_core.tasks import softmax
-from ui import chips, components, controls, state
+from ui import chips, components, controls, model_card, notices, state
 from ui.state import Here
 from ui.views.cls_answer import verdict
-from ui.views.task_models import examples, put, say, share, try_buttons
+from ui.views.task_models import examples, or_example, put, say, share, try_buttons
 
 PARTS = ("nsp_logits", "pooled_output")
 LABELS = ("IsNext", "NotNext")
+#: Share of held-out pairs a model must get right before its answer stands here without a warning.
+TRUSTED = 0.7
 SWAPPED, RANDOM, SAME = "B before A", "a random B", "same segment for both"
 
 
-def draw(here: Here) -> None:
-    """The visitor's pair beside a variant of it, or ten pairs to predict first."""
+def draw(here: Here) -> Here:
+    """The visitor's pair beside a variant of it, or ten pairs to predict first.
+
+    Returns:
+        The input that the picture is of.
+    """
+    place, first = st.container(), examples("nsp")["pairs"][0]
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         which = controls.choice("Pairs", ["Your pair", "Ten pairs to predict first"], "nsp")
         against = controls.choice("Beside it", [SWAPPED, RANDOM, SAME], "against") if which == "Your pair" else None
         if against is not None:
+            with place:
+                here = or_example(here, first["a"], first["b"])
             _buttons(here)
     if against is not None:
         _draw_pair(here, against)
     else:
         _draw_quiz(here)
+    return here
 
 
 # --- one pair ----------------------------------------------------------------
@@ -49,8 +60,24 @@ def _draw_pair(here: Here, against: str) -> None:
     verdict([_side(traces[0], "A, then B"), _side(traces[1], _title(against, other))], "nsp_verdict",
             "Does B follow A? Your pair and a variant")
     say(_in_words(*(softmax(trace.nsp_logits)[0] for trace in traces)), strong=True)
+    _warn(here.model)
     if controls.toggle("Show the segment embeddings", "segments"):
         _draw_segments(here)
+
+
+def _warn(model: str) -> None:
+    """Say how little the answer is worth, where the model's own card says so."""
+    found = caution(model_card.score(model, "nsp", "accuracy"))
+    if found:
+        notices.note(f"{model}: {found}")
+
+
+def caution(score: Mapping[str, Any] | None) -> str:
+    """What a card's figure says against the answer; '' if it is good enough, or was never measured."""
+    if score is None or score["value"] >= TRUSTED:
+        return ""
+    return (f"right about {share(score['value'])} of {score['n']} held-out pairs, where a coin is right about 50.0 %. "
+            "Don't take its answer for knowledge: the lab shows how the answer is made, not whether B follows A.")
 
 
 def _buttons(here: Here) -> None:
@@ -119,6 +146,7 @@ def _draw_quiz(here: Here) -> None:
     pairs = examples("nsp")["pairs"]
     traces = state.traces([TraceRequest(p["a"], p["b"], model=here.model, parts=PARTS) for p in pairs])
     shares = [float(softmax(trace.nsp_logits)[0]) for trace in traces]
+    _warn(here.model)
     guesses = [_ask(n, pair, shares[n]) for n, pair in enumerate(pairs)]
     made = [n for n, guess in enumerate(guesses) if guess is not None]
     mine = sum((guesses[n] == "follows") == pairs[n]["next"] for n in made)

@@ -90,11 +90,13 @@ def _difference_table(rows: tuple[StageRow, ...], words: dict) -> str:
     there = {row.stage for row in rows}
     lacking = [words[stage]["title"] for stage in parity.STAGES if stage not in there]
     largest = max(row.difference for row in rows)
-    note = f"Largest difference of all: {largest:.1e}."
+    note = ""
     if lacking:
-        note += f" Not in this checkpoint, so not run: {', '.join(lacking)}."
-    return table("Both programs on this sentence", ["stage", "shape", "our first numbers", "largest difference"], shown,
-                 (3,)) + small(note)
+        note = f"Not in this checkpoint, so not run: {', '.join(lacking)}."
+    answer = f'<p class="bw-figure-number">equal to {largest:.6f}</p>' + small(
+        "The largest difference of any number below between this project and transformers, on this sentence.")
+    columns = ["stage", "shape", "our first numbers", "largest difference"]
+    return answer + table("Both programs on this sentence", columns, shown, (3,)) + (small(note) if note else "")
 
 
 # --- the walk ----------------------------------------------------------------

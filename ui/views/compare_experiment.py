@@ -134,8 +134,8 @@ def _chart(job: Job) -> None:
     for model, tallies in parts.items():
         for kind, tally in [*tallies.items(), ("all together", compare_pairs.overall(tallies))]:
             low, high = tally.interval
-            rows.append((kind, model, f"{tally.right} of {tally.count}", f"{tally.accuracy:.0%}",
-                         f"{low:.0%} to {high:.0%}"))
+            rows.append((kind, model, f"{tally.right} of {tally.count}", f"{100 * tally.accuracy:.0f} %",
+                         f"{100 * low:.0f} to {100 * high:.0f} %"))
     whole = {model: {**tallies, "all together": compare_pairs.overall(tallies)} for model, tallies in parts.items()}
     chart(figures.pairs_figure(whole, job.looks), f"pairs_{job.done}", "Minimal pairs judged right",
           ("phenomenon", "model", "right", "share", "95 % interval"), rows)

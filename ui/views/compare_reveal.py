@@ -44,8 +44,8 @@ def _curves(asked: Asked, guess: str | None) -> None:
     chart(figures.reveal_figure(curves), "reveal", "Context revealed word by word",
           ("side", "words", "revealed last", "p(true word)", "best guess", ""), rows)
     say("Words not yet revealed keep their place, but no token may look at them: only the context changes. "
-        f"A side decides if it alone brings at least {reveal.SHARE:.0%} of what both sides bring and the other does "
-        "not. [CLS] and [SEP] are always in sight.", "cmp-small")
+        f"A side decides if it alone brings at least {100 * reveal.SHARE:.0f} % of what both sides bring and the other "
+        "does not. [CLS] and [SEP] are always in sight.", "cmp-small")
 
 
 def _verdict(curves: tuple[reveal.Curve, ...], word: str, guess: str | None) -> str:

@@ -82,8 +82,8 @@ def consequences(here: Here) -> None:
     hint = "" if shown else no_guess
     masking.mount_gaps("gaps", encoding, masked, shown, hint)
     if plain.request == changed.request:
-        notices.note("Nothing is switched off yet. Switch off “position”, or shuffle the positions: the answers then stand side "
-                     "by side, and below them what is left of every token's vector.")
+        notices.note("Nothing is switched off yet. Switch off “position”, or shuffle the positions: the answers then "
+                     "stand side by side, and below them what is left of every token's vector.")
         return
     cosines = measures.row_cosines(plain.hidden_states[-1], changed.hidden_states[-1])
     notices.result(f"How much of each token's last vector is left ({name}): cosine to the vector of the unchanged run, "
@@ -98,8 +98,8 @@ def _paired_cards(here: Here, plain: Trace, changed: Trace, name: str) -> list[d
     truths = {n: here.encoding.input_ids[n] for n in plain.request.masked}
     first, second = (predictions.read_gaps(trace, tokenizer, 6, truths, masking.MAX_CARDS)
                      for trace in (plain, changed))
-    same = plain.request == changed.request
-    return [cards.card(cards.gap_title(a, n + 1, len(first)), [("as trained", a)] if same else [("as trained", a), (name, b)])
+    columns = 1 if plain.request == changed.request else 2
+    return [cards.card(cards.gap_title(a, n + 1, len(first)), [("as trained", a), (name, b)][:columns])
             for n, (a, b) in enumerate(zip(first, second, strict=True))]
 
 

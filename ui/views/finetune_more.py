@@ -52,8 +52,8 @@ def calibration(run: RunView, epoch: int) -> None:
     with left:
         components.chart(figures.calibration_figure(found), "calibration")
     with right:
-        st.html(f'<p class="bw-result">Expected calibration error: {found.error:.1%}. Few examples stand behind the '
-                "points at the left; their number is in the table.</p>")
+        st.html(f'<p class="bw-result">Expected calibration error: {100 * found.error:.1f} %. Few examples stand behind'
+                " the points at the left; their number is in the table.</p>")
         st.dataframe([{"how sure": round(float(c), 3), "how often right": round(float(a), 3), "examples": int(n)}
                       for c, a, n in zip(found.confidence, found.accuracy, found.count)], hide_index=True)
 

@@ -58,7 +58,7 @@ def draw_map(here: Here) -> None:
     projection = project(np.stack([one.states[layer] for one in words.found]))
     components.chart(figures.map_figure(projection, words.found, words.senses), "meaning_map")
     say(f"The two directions are fitted on exactly these {len(words.found)} points and hold "
-        f"{projection.explained.sum():.0%} of their variance; what differs in the rest is not in the picture.")
+        f"{100 * projection.explained.sum():.0f} % of their variance; what differs in the rest is not in the picture.")
     rows = [(sense, one.text) for one, sense in zip(words.found, words.senses)]
     lines([f"<b>{html.escape(_sense(sense))}</b>: {html.escape(text)}" for sense, text in rows])
 

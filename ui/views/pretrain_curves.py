@@ -37,10 +37,12 @@ def draw(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None
 
 
 def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None:
-    """Accuracy over its levels, then losses, rate and gradient."""
+    """Accuracy over its levels, then losses, rate and gradient; nothing empty before the first run."""
+    if run is None and under is None:
+        notices.note("The curves begin with the first steps: words guessed right, losses, learning rate, gradient.")
+        return
     shown = [RunCurves(name, one.folder.arrays("curves") or EMPTY)
              for name, one in (("this run", run), ("the run before", under)) if one is not None]
-    shown = shown or [RunCurves("this run", EMPTY)]
     levels = (run or under).folder.values("levels") if run or under else None
     steps = max([spec.steps, *(one.spec.steps for one in (run, under) if one)])
     left, right = st.columns([1.15, 1])
@@ -61,8 +63,8 @@ def accuracy_levels(levels: Mapping[str, float] | None) -> list[Level]:
     """What one can reach without understanding."""
     if levels is None:
         return []
-    return [Level(f"commonest word {levels['commonest']:.0%}", levels["commonest"]),
-            Level(f"lookup by the two neighbours {levels['lookup']:.0%}", levels["lookup"])]
+    return [Level(f"commonest word {100 * levels['commonest']:.0f} %", levels["commonest"]),
+            Level(f"lookup by the two neighbours {100 * levels['lookup']:.0f} %", levels["lookup"])]
 
 
 def loss_levels(levels: Mapping[str, float] | None) -> list[Level]:

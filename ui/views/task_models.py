@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from bert_core import load
 from bert_core.serving.rooms import View
-from ui import controls, going, state
+from ui import controls, going, notices, state
 from ui.state import Here
 
 Value = TypeVar("Value")
@@ -98,6 +98,15 @@ def put(text: str, pair: str | None = None) -> None:
     """Callback: make this the visitor's input."""
     st.session_state["text"] = text
     st.session_state["pair"] = pair or ""
+
+
+def or_example(here: Here, text: str, pair: str | None = None) -> Here:
+    """The visitor's input; a shipped example, said to be one, while nothing has been typed yet."""
+    if (here.text, here.pair) != (state.DEFAULT_TEXT, None):
+        return here
+    shown = f"“{text}”" if pair is None else f"“{text}” + “{_short(pair)}”"
+    notices.note(f"An example until you type your own above: {shown}")
+    return replace(here, text=text, pair=pair)
 
 
 def try_buttons(inputs: Sequence[tuple[str, str | None]], key: str, only_first: bool = False) -> None:

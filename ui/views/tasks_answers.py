@@ -13,20 +13,25 @@ from bert_core.tasks import Answer, Window, answer_windows, best_answers
 from bert_core.tasks.answers import MAX_ANSWER, answer_grids
 from ui import components, controls, state
 from ui.state import Here
-from ui.views.task_models import attempt, examples, lines, marked, say, share, try_buttons
+from ui.views.task_models import attempt, examples, lines, marked, or_example, say, share, try_buttons
 
 #: Answers in the list.
 TOP = 5
 
 
-def draw(here: Here) -> None:
-    """The best answer in the context, the grid it comes from, and its rivals."""
+def draw(here: Here) -> Here:
+    """The best answer in the context, the grid it comes from, and its rivals.
+
+    Returns:
+        The input that the picture is of.
+    """
     shipped = [(entry["question"], entry["context"]) for entry in examples("tasks")["answers"]]
     try_buttons(shipped, "answers", only_first=True)
+    here = or_example(here, *shipped[0])
     if here.pair is None or not here.text.strip():
         say("Ask in “Sentence”, and put the text that holds the answer in “Second sentence”; or try one above.",
             strong=True)
-        return
+        return here
     windows = attempt(lambda: answer_windows(state.engine(), here.text, here.pair, here.model))
     best = best_answers(windows, here.pair, top=TOP)
     st.html(f'<p style="font-size:1.2rem">{marked(here.pair, best[0].start, best[0].end)}</p>')
@@ -41,6 +46,7 @@ def draw(here: Here) -> None:
     with rivals:
         st.html("<h2>The likeliest answers</h2>")
         lines([_rival(one, len(windows) > 1) for one in best])
+    return here
 
 
 def _in_words(best: Answer, windows: Sequence[Window], here: Here) -> str:

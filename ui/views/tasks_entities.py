@@ -9,7 +9,7 @@ from bert_core.tasks import Reading, find_entities
 from bert_core.tasks.entities import AGGREGATIONS, OUTSIDE, kind_of
 from ui import components, controls, notices, state
 from ui.state import Here
-from ui.views.task_models import attempt, examples, say, try_buttons
+from ui.views.task_models import attempt, examples, or_example, say, try_buttons
 
 RULES = {
     "first": "the first one speaks for the word", "average": "their probabilities are averaged",
@@ -19,14 +19,20 @@ RULES = {
 ON_MAP = 64
 
 
-def draw(here: Here) -> None:
-    """The text with its entities, then every label for every token."""
-    try_buttons([(text, None) for text in examples("tasks")["entities"]], "entities")
+def draw(here: Here) -> Here:
+    """The text with its entities, then every label for every token.
+
+    Returns:
+        The input that the picture is of.
+    """
+    shipped = examples("tasks")["entities"]
+    try_buttons([(text, None) for text in shipped], "entities")
+    here = or_example(here, shipped[0])
     rule = controls.choice("Pieces of one word", ["first", *(a for a in AGGREGATIONS if a != "first")], "pieces")
     reading = attempt(lambda: find_entities(state.engine(), here.text, here.model, rule))
     if not reading.tokens:
         notices.note("There is no word to label.")
-        return
+        return here
     probabilities = np.array([token.probabilities for token in reading.tokens], dtype=np.float32)
     components.mount("entities", "ner_text", _payload(reading, probabilities, rule))
     say(_in_words(reading, here.model), strong=True)
@@ -34,6 +40,7 @@ def draw(here: Here) -> None:
         notices.note(f"The map shows the first {ON_MAP} tokens of {len(reading.tokens)}; the table has them all.")
     tokens = [token.token for token in reading.tokens[:ON_MAP]]
     components.chart(figures.label_figure(probabilities[:ON_MAP], tokens, reading.labels), "ner_map")
+    return here
 
 
 def _payload(reading: Reading, probabilities: np.ndarray, rule: str) -> bytes:

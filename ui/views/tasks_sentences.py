@@ -12,7 +12,7 @@ from bert_core.measures.similarity import cosine_to, sentence_vector, unit
 from ui import components, notices, state
 from ui.state import Here
 from ui.views.cls_answer import answer, labels_of, side, verdict
-from ui.views.task_models import examples, say, share, try_buttons
+from ui.views.task_models import examples, or_example, say, share, try_buttons
 
 PARTS = ("hidden_states", "token_embeddings")
 #: The shipped model whose sentence vectors were tuned for similarity.
@@ -27,7 +27,9 @@ def draw_pair(here: Here) -> Here:
     Returns:
         The input with the model that made the picture.
     """
-    try_buttons([tuple(pair) for pair in examples("tasks")["pairs"]], "pairs")
+    shipped = [tuple(pair) for pair in examples("tasks")["pairs"]]
+    try_buttons(shipped, "pairs")
+    here = or_example(here, *shipped[0])
     if here.pair is None:
         say("Type a second sentence above, or try a pair.", strong=True)
         return here

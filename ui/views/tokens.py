@@ -9,9 +9,12 @@ from bert_core.figures import tokens as figures
 from bert_core.measures import wordpiece
 from ui import chips, components, controls, notices, shell, state
 from ui.state import Here
+from ui.views import task_models
 
 #: Characters of the text that the comparison looks at.
 COMPARED = 1500
+#: Sentences whose words are cut.
+TO_TRY = ("The unbelievably playful kittens meowed.", "Tokenization of misspeled wrods", "Zoë's café in Łódź 🙂")
 
 
 def step_by_step(here: Here) -> None:
@@ -36,6 +39,7 @@ def step_by_step(here: Here) -> None:
     }
     components.mount("wordpiece", "wordpiece", components.pack(header),
                      on_event=chips.receive_positions("word", len(words)))
+    task_models.try_buttons([(text, None) for text in TO_TRY], "tokens")
 
 
 def ids_and_segments(here: Here) -> None:
