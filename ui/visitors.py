@@ -83,7 +83,7 @@ def current() -> str:
     """Who this session belongs to; notes that the session is here."""
     context = get_script_run_ctx(suppress_warning=True)
     session = context.session_id if context is not None else "nobody"
-    number = st.context.cookies.get(COOKIE, "")
+    number = str(st.context.cookies.get(COOKIE, ""))
     visitor = number if NUMBER.fullmatch(number) else session
     registry().note(visitor, session)
     return visitor
