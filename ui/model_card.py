@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import streamlit as st
 
@@ -11,12 +12,21 @@ from bert_core.training.cards import read_card, to_markdown
 
 
 @functools.lru_cache(maxsize=16)
+def card(name: str) -> dict[str, Any] | None:
+    """The card as data, None where a model has none (loaded from a folder or the hub)."""
+    return read_card(SHIPPED / name) if name in shipped_names() else None
+
+
 def text(name: str) -> str | None:
-    """The card as Markdown, None where a model has none (loaded from a folder or the hub)."""
-    if name not in shipped_names():
-        return None
-    found = read_card(SHIPPED / name)
+    """The card as Markdown, None where there is none."""
+    found = card(name)
     return to_markdown(found) if found else None
+
+
+def score(name: str, task: str, metric: str) -> dict[str, Any] | None:
+    """A measured figure of the card (`value`, `std`, `n`, `command`), None where there is none."""
+    scores = (card(name) or {}).get("scores", ())
+    return next((one for one in scores if (one["task"], one["metric"]) == (task, metric)), None)
 
 
 def draw(name: str | None) -> None:
