@@ -26,6 +26,9 @@ PAGES = {
     "Learn": (("pretrain", "Pre-train"), ("finetune", "Fine-tune")),
     "Study": (("family", "Family"), ("code", "Code"), ("class", "Class")),
 }
+#: Pages that have a sentence of their own, or none: the shared fields are kept but not shown there.
+OWN_SENTENCE = ("pretrain", "finetune")
+NO_SENTENCE = '[data-testid="stHorizontalBlock"]:has(> * .st-key-text) { display: none; }'
 #: The page at the bare address.
 FIRST = "masking"
 
@@ -57,7 +60,8 @@ def frame(page: st.Page) -> None:
     visitors.current()
     classroom.begin(name)
     words = prose(name)
-    st.html(f"<style>{_style()}</style>" + words.heading + tour.offer(not page.url_path))
+    style = _style() + (NO_SENTENCE if name in OWN_SENTENCE else "")
+    st.html(f"<style>{style}</style>" + words.heading + tour.offer(not page.url_path))
     classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
     _sidebar()

@@ -93,7 +93,7 @@ def _difference_table(rows: tuple[StageRow, ...], words: dict) -> str:
     note = ""
     if lacking:
         note = f"Not in this checkpoint, so not run: {', '.join(lacking)}."
-    answer = f'<p class="bw-figure-number">equal to {largest:.6f}</p>' + small(
+    answer = f'<p class="bw-figure-number">at most {largest:.6f} apart</p>' + small(
         "The largest difference of any number below between this project and transformers, on this sentence.")
     columns = ["stage", "shape", "our first numbers", "largest difference"]
     return answer + table("Both programs on this sentence", columns, shown, (3,)) + (small(note) if note else "")

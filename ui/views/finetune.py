@@ -11,7 +11,7 @@ from bert_core.figures import finetune as figures
 from bert_core.measures import classification
 from bert_core.training.live import classifier
 from bert_core.training.live.specs import FinetuneSpec
-from bert_core.training.live.tables import task_words
+from bert_core.training.live.tables import shipped_task, task_words
 from ui import components, controls, notices, training, visitors
 from ui.training import RunView
 from ui.views import finetune_more, finetune_table
@@ -21,6 +21,8 @@ RUN = "tune"
 WAYS = {"Everything": "full", "Last two layers": "last", "Head only": "frozen", "From scratch": "scratch"}
 OWN = "Your own table"
 MAX_SENTENCE = 300
+#: Sentences of each class that are shown before the first run.
+SHOWN_SENTENCES = 3
 
 
 def settings() -> tuple[FinetuneSpec, dict[str, str]]:
@@ -86,6 +88,8 @@ def pictures(run: RunView | None, spec: FinetuneSpec) -> None:
     """The accuracy of each way, a sentence to try, and one closer look."""
     together = runs.runs_of(spec.task, run)
     if not any(len(one.folder.arrays("curves")) for one in together):
+        if spec.task != "own":
+            what_it_reads(spec.task)
         notices.note("The chart comes with the first run: chance, a bag of words, an LSTM, and the encoder.")
         return
     left, right = st.columns([1.5, 1], gap="large")
@@ -95,6 +99,19 @@ def pictures(run: RunView | None, spec: FinetuneSpec) -> None:
     with right:
         try_out(shown)
     finetune_more.look_closer(shown)
+
+
+def what_it_reads(task: str) -> None:
+    """Before any run: some of the sentences it will learn from, class by class."""
+    data = shipped_task(task)
+    cards = []
+    for label in data.labels:
+        some = [row.text for row in data.train if row.label == label][:SHOWN_SENTENCES]
+        rows = "".join(f"<p>{html.escape(text)}</p>" for text in some)
+        cards.append(f'<section class="bw-card"><h3>{html.escape(label)}</h3>{rows}</section>')
+    st.html(f'<h2 class="bw-sub">What it learns from</h2><div class="bw-cards">{"".join(cards)}</div>'
+            f'<p class="bw-small">{len(data.train)} sentences to learn from, {len(data.test)} to be tested on; '
+            f"the first {SHOWN_SENTENCES} of each class.</p>")
 
 
 def accuracy(together: list[RunView], run: RunView | None) -> None:
@@ -155,4 +172,4 @@ def _bar(label: str, probability: float, best: bool) -> str:
             f'<span>{html.escape(label)}</span><span style="height:1.05rem;border-radius:4px;overflow:hidden;'
             f'background:var(--st-secondary-background-color)"><span style="display:block;height:100%;'
             f'width:{100 * probability:.1f}%;background:{figures.WAY_COLOURS["full"]}"></span></span>'
-            f'<span style="text-align:right;font-variant-numeric:tabular-nums">{probability:.1%}</span></div>')
+            f'<span style="text-align:right;font-variant-numeric:tabular-nums">{100 * probability:.1f} %</span></div>')
