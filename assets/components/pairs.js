@@ -7,7 +7,7 @@ export default function (component) {
   const key = child(parentElement, "p", "bw-key");
   key.replaceChildren(make("span", "bw-dot bw-dot-first"), make("span", "", first_name),
     make("span", "bw-dot bw-dot-second"), make("span", "", second_name));
-  const list = child(parentElement, "ol", "bw-pairs");
+  const list = child(parentElement, "ol", "bw-pairs", { tabindex: "0", "aria-label": "Probability of each true piece, before and after" });
   list.replaceChildren(...tokens.map((token, n) => {
     const row = make("li");
     row.appendChild(make("span", "bw-pair-token", token));
