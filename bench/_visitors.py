@@ -14,6 +14,7 @@ import time
 import urllib.parse
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -70,6 +71,11 @@ class Visitor:
         if self.socket is not None:
             await self.socket.close()
 
+    def note(self, element: Element) -> None:
+        """Remember the widgets that this visitor uses."""
+        if element.HasField("text_input") and element.text_input.label == "Sentence":
+            self.text_input = element.text_input.id
+
     async def _rerun(self, text: str | None) -> float:
         message = BackMsg()
         state = message.rerun_script
@@ -96,8 +102,7 @@ class Visitor:
                 self.page_hash = message.new_session.page_script_hash
             elif kind == "delta":
                 element = message.delta.new_element
-                if element.HasField("text_input") and element.text_input.label == "Sentence":
-                    self.text_input = element.text_input.id
+                self.note(element)
                 if element.HasField("exception"):
                     raise RuntimeError(element.exception.message)
                 drawn_for = ready_text(raw)

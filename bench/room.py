@@ -16,6 +16,7 @@ import statistics
 import time
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from bench._server import serve
@@ -48,23 +49,11 @@ class Teacher(Visitor):
                 return found.group(1).decode()
         raise RuntimeError("the server closed before it gave a room")
 
-    async def _read(self, text: str | None) -> None:
+    def note(self, element: Element) -> None:
         """As a visitor, and remember the button that opens a room."""
-        seen = text is None
-        async for raw in self.socket:
-            message = ForwardMsg.FromString(raw)
-            kind = message.WhichOneof("type")
-            if kind == "new_session":
-                self.page_hash = message.new_session.page_script_hash
-            elif kind == "delta":
-                element = message.delta.new_element
-                if element.HasField("button") and element.button.label == "Open a room":
-                    self.open_button = element.button.id
-                if element.HasField("text_input") and element.text_input.label == "Sentence":
-                    self.text_input = element.text_input.id
-                seen = seen or ready_text(raw) == text
-            elif kind == "script_finished" and seen and self.text_input:
-                return
+        super().note(element)
+        if element.HasField("button") and element.button.label == "Open a room":
+            self.open_button = element.button.id
 
     async def turn_to(self, page: str) -> None:
         """Go to another page in the same session."""

@@ -156,6 +156,16 @@ function theme(parent) {
   };
 }
 
+// Call `draw` again when the element gets wider or narrower. Idempotent.
+function onWidthChange(element, draw) {
+  if (element.__bwResize) element.__bwResize.disconnect();
+  let width = element.clientWidth;
+  element.__bwResize = new ResizeObserver(() => {
+    if (Math.abs(element.clientWidth - width) > 2) { width = element.clientWidth; draw(); }
+  });
+  element.__bwResize.observe(element);
+}
+
 // Call `draw` again when the visitor changes between light and dark. Idempotent.
 function onThemeChange(parent, draw) {
   const host = parent instanceof ShadowRoot ? parent.host : parent;

@@ -9,12 +9,7 @@ export default function (component) {
   const state = { at: payload.at };
   const draw = () => drawOperands(frame, line, payload, state, theme(parentElement));
   draw();
-  if (root.__bwResize) root.__bwResize.disconnect();
-  let width = frame.clientWidth;
-  root.__bwResize = new ResizeObserver(() => {
-    if (Math.abs(frame.clientWidth - width) > 2) { width = frame.clientWidth; draw(); }
-  });
-  root.__bwResize.observe(frame);
+  onWidthChange(frame, draw);
   numbersTable(root, payload.label, ["dimension", ...payload.rows.map((row) => row.name)], () =>
     Array.from({ length: payload.size }, (_, d) => [String(d), ...payload.rows.map((_, r) => operand(payload, r, d))]));
   onThemeChange(parentElement, draw);

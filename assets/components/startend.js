@@ -13,12 +13,7 @@ export default function (component) {
     drawGrid(frame, line, payload, state);
   };
   draw();
-  if (root.__bwResize) root.__bwResize.disconnect();
-  let width = frame.clientWidth;
-  root.__bwResize = new ResizeObserver(() => {
-    if (Math.abs(frame.clientWidth - width) > 2) { width = frame.clientWidth; draw(); }
-  });
-  root.__bwResize.observe(frame);
+  onWidthChange(frame, draw);
   numbersTable(root, "The likeliest answers: P(start) × P(end)", ["answer", "start token", "end token", "P(start)", "P(end)", "product"],
     () => payload.top.map(({ text, i, j }) => [text, `${i} ${payload.tokens[i]}`, `${j} ${payload.tokens[j]}`,
       payload.arrays.start.data[i], payload.arrays.end.data[j], product(payload, i, j)]));

@@ -1,13 +1,11 @@
 """Metrics and readiness, over real HTTP."""
 
-import urllib.error
-import urllib.request
-
 import pytest
 
 from bert_core.serving import metrics
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
+from tests.serving.http import fetch
 
 
 @pytest.fixture
@@ -17,14 +15,6 @@ def server():
     yield f"http://127.0.0.1:{server.server_port}", state
     server.shutdown()
     server.server_close()
-
-
-def fetch(address: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(address, timeout=60) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
 
 
 def test_ready_only_once_the_model_is_there(server):

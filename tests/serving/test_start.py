@@ -1,23 +1,14 @@
 """The server's start, over real HTTP: /ready is there from the first moment and needs no visitor."""
 
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 
 from bench._server import free_port, serve
+from tests.serving.http import fetch
 
 #: Seconds that a busy machine may take to load the default model.
 PATIENCE = 240
-
-
-def fetch(address: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(address, timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
 
 
 def wait_until(address: str, wanted: str) -> list[tuple[int, str]]:
