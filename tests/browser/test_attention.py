@@ -76,9 +76,14 @@ def test_pointing_at_a_token_lists_its_weights_both_ways(visitor, trace):
     picture, said = page.locator("canvas.att-head"), page.locator(".att-says")
 
     def pointed() -> bool:
-        width = picture.bounding_box()["width"]
-        picture.hover(position={"x": 0.1 * width, "y": 26 + 25 * 7.5})  # row 7: old
-        return f"“{trace.tokens[7]}”, position 7" in said.inner_text()
+        """Go down the tokens on the left until the one at position 7 is spoken of."""
+        box = picture.bounding_box()
+        for y in range(4, int(box["height"]), 9):
+            picture.hover(position={"x": 0.1 * box["width"], "y": y})
+            page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+            if f"“{trace.tokens[7]}”, position 7" in said.inner_text():
+                return True
+        return False
 
     holds(page, pointed)
     one = trace.attention_probs[2, 8]
