@@ -50,7 +50,7 @@ def test_fine_tuning_stands_beside_both_baselines_and_chance():
 def test_levels_at_one_height_share_one_label():
     found = finetune.named_levels({"words": 0.5, "lstm": 0.51}, 0.5)
     assert [value for _, value in found] == [0.51, 0.5, 0.5]
-    assert [label for label, _ in found] == ["", "", "LSTM 51%, bag of words 50%, chance 50%"]
+    assert [label for label, _ in found] == ["", "", "LSTM 51 %, bag of words 50 %, chance 50 %"]
 
 
 def test_confusion_is_shaded_by_row_and_shows_counts():

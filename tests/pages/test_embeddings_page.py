@@ -43,9 +43,11 @@ def test_consequences_show_both_runs_side_by_side():
     assert min(left) < 0.999
 
 
-def test_nothing_switched_off_leaves_every_vector_as_it_was():
+def test_nothing_switched_off_says_so_instead_of_a_second_equal_picture():
     at = visit("embeddings", text=TEXT, view="Switch off and shuffle")
-    assert [chip["l"] for chip in drawn(at, "chips")["chips"]] == ["1.00"] * 7
+    assert any("Nothing is switched off yet" in element.proto.body for element in at.get("html"))
+    with pytest.raises(AssertionError, match="no component chips"):
+        drawn(at, "chips")
 
 
 def test_position_map_is_the_cosine_of_the_table():
