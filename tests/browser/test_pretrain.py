@@ -74,11 +74,11 @@ def test_an_unfinished_run_is_found_after_a_reload_elsewhere_and_in_another_tab(
     visitor.wait_ready()
     page.get_by_role("link", name="Pre-train").click()
     wait_state(page, *UNFINISHED)
-    assert run_id(page) == first
+    becomes(page, lambda: run_id(page), first)
     tab = page.context.new_page()
     tab.goto(f"{visitor.address}/pretrain")
     wait_state(tab, *UNFINISHED)
-    assert run_id(tab) == first
+    becomes(tab, lambda: run_id(tab), first)
     expect(tab.get_by_text("belongs to another visitor")).to_have_count(0)
     button(tab, "Reset").click()
     wait_state(tab, "none")
