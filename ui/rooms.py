@@ -163,9 +163,18 @@ def _vote(code: str, seat: str, poll: Poll) -> None:
         st.html(f'<p class="bw-ask">{html.escape(poll.text)}</p>')
         word = st.text_input("Your guess for the gap", key="_guess", max_chars=30)
         if st.form_submit_button("Send"):
-            try:
-                counted = registry().guess(code, seat, word)
-                st.html(f'<p class="bw-room" role="status">Counted: {html.escape(counted)}. '
-                        "A new guess replaces it.</p>")
-            except RoomError as problem:
-                notices.problem(str(problem))
+            _take_guess(code, seat, word, poll)
+    said, line = st.session_state.get("_guess_said", ("", ""))
+    if said == f"{code} {poll.text}":  # it stays, although the room is looked at twice a second
+        st.html(line)
+
+
+def _take_guess(code: str, seat: str, word: str, poll: Poll) -> None:
+    """Send a guess, and keep what there is to say about it for as long as this poll runs."""
+    try:
+        counted = registry().guess(code, seat, word)
+        line = (f'<p class="bw-room" role="status">Counted: {html.escape(counted)}. '
+                "A new guess replaces it.</p>")
+    except RoomError as problem:
+        line = f'<p class="bw-notice bw-problem" role="alert">{html.escape(str(problem))}</p>'
+    st.session_state["_guess_said"] = (f"{code} {poll.text}", line)
