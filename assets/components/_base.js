@@ -205,12 +205,12 @@ function signedColour(v, limit, look) {
   return mix(look.paper, end, Math.abs(t) ** 0.8);
 }
 
-// Ink that can be read on a colour.
+// Ink that can be read on a colour: black or white, of which one always has a contrast of 4.5 or more.
 function inkOn(colour) {
-  return (luminance(colour) + 0.05) ** 2 > 1.05 * (0.009 + 0.05) ? "#16181C" : "#FFFFFF";
+  return (luminance(colour) + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#FFFFFF";
 }
 
-// Relative luminance of an sRGB colour, 0 to 1 (WCAG 2.2); that of #16181C is 0.009.
+// Relative luminance of an sRGB colour, 0 to 1 (WCAG 2.2).
 function luminance(colour) {
   const [r, g, b] = colour.map((part) => (part / 255 <= 0.04045 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 from ui import visitors
 from ui.visitors import GiveCookie, Visitors
@@ -19,7 +20,8 @@ def headers_of(kind: bytes, cookie: bytes = b"") -> list[tuple[bytes, bytes]]:
         sent.append(message)
 
     scope = {"type": "http", "headers": [(b"cookie", cookie)] if cookie else []}
-    asyncio.run(GiveCookie(app)(scope, None, send))
+    with ThreadPoolExecutor(1) as own:  # Playwright's loop may be running in this thread
+        own.submit(asyncio.run, GiveCookie(app)(scope, None, send)).result()
     assert sent[1]["body"] == b"x"
     return [header for header in sent[0]["headers"] if header[0] == b"set-cookie"]
 
