@@ -120,16 +120,23 @@ def rows_worth_it(dtype: torch.dtype, out: int, width: int) -> int:
     return most
 
 
-def guarded(fast: Linear, weight: Tensor, bias: Tensor | None, most_rows: int) -> Linear:
-    """The packed product up to so many rows, F.linear beyond."""
+def guarded(fast: Linear, plain: Linear, most_rows: int) -> Linear:
+    """The packed product up to so many rows, the plain one beyond."""
 
     def choose(x: Tensor, activation: str | None) -> Tensor:
-        if x.numel() // x.shape[-1] <= most_rows:
-            return fast(x, activation)
+        return (fast if x.numel() // x.shape[-1] <= most_rows else plain)(x, activation)
+
+    return choose
+
+
+def plain_linear(weight: Tensor, bias: Tensor | None) -> Linear:
+    """F.linear and an activation, as a callable like the packed one."""
+
+    def run(x: Tensor, activation: str | None) -> Tensor:
         out = F.linear(x, weight, bias)
         return out if activation is None else activate(out, activation)
 
-    return choose
+    return run
 
 
 @torch.no_grad()
@@ -157,7 +164,7 @@ def packed(model: Model) -> Model:
 
 
 def _packed_one(weight: Tensor, bias: Tensor | None, most_rows: int) -> Linear:
-    return guarded(pack_linear(weight, bias), weight, bias, most_rows)
+    return guarded(pack_linear(weight, bias), plain_linear(weight, bias), most_rows)
 
 
 def _joined(model: Model, index: int, most_rows: int) -> Linear:
@@ -167,9 +174,8 @@ def _joined(model: Model, index: int, most_rows: int) -> Linear:
     biases = [model.weights.get(f"{name}.bias") for name in names]
     fast = pack_linear(torch.cat(weights), None if biases[0] is None else torch.cat(biases))
 
-    def project(x: Tensor, activation: str | None) -> Tensor:
-        if x.numel() // x.shape[-1] <= most_rows:
-            return fast(x, activation)
-        return torch.cat([F.linear(x, w, b) for w, b in zip(weights, biases, strict=True)], dim=-1)
+    def one_by_one(x: Tensor, activation: str | None) -> Tensor:
+        out = torch.cat([F.linear(x, w, b) for w, b in zip(weights, biases, strict=True)], dim=-1)
+        return out if activation is None else activate(out, activation)
 
-    return project
+    return guarded(fast, one_by_one, most_rows)
