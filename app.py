@@ -4,12 +4,14 @@ import streamlit as st
 
 if __name__ == "__main__":  # a session's run
     from ui import shell
+    from ui.turns import TURNS
 
     st.set_page_config(page_title="Both Ways", page_icon="assets/icon.svg", layout="wide",
                        initial_sidebar_state=264)
-    page = shell.navigation()
-    shell.frame(page)
-    page.run()
+    with TURNS.one():
+        page = shell.navigation()
+        shell.frame(page)
+        page.run()
 else:  # `streamlit run app.py` finds `app` by its constructor and imports it
     from ui.server import Start
 

@@ -49,6 +49,8 @@ class Visitor:
         self.address, self.page, self.query = address.replace("http", "ws", 1), page, query
         self.socket: ClientConnection | None = None
         self.text_input = ""
+        #: What the last picture was drawn for.
+        self.showing = ""
         self.page_hash = ""
         self.bytes = 0
 
@@ -92,8 +94,12 @@ class Visitor:
         return time.perf_counter() - started
 
     async def _read(self, text: str | None) -> None:
-        """Read one run to its end; runs that a newer one replaced are read over."""
-        seen = text is None
+        """Read one run to its end; runs that a newer one replaced are read over.
+
+        A last picture for the sentence before may still be under way: a page
+        may run once more by itself (a room's does).
+        """
+        seen, before = text is None, self.showing
         async for raw in self.socket:
             self.bytes += len(raw)
             message = ForwardMsg.FromString(raw)
@@ -106,9 +112,11 @@ class Visitor:
                 if element.HasField("exception"):
                     raise RuntimeError(element.exception.message)
                 drawn_for = ready_text(raw)
-                if drawn_for is not None and text is not None:
-                    if drawn_for != text:
-                        raise CrossedAnswer(f"asked for {text!r}, drawn for {drawn_for!r}")
-                    seen = True
+                if drawn_for is None:
+                    continue
+                if text is not None and drawn_for not in (text, before):
+                    raise CrossedAnswer(f"asked for {text!r}, drawn for {drawn_for!r}")
+                seen = seen or drawn_for == text
+                self.showing = drawn_for
             elif kind == "script_finished" and seen and self.text_input:
                 return

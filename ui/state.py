@@ -21,6 +21,7 @@ from bert_core.serving import Engine, Superseded
 from bert_core.serving.engine import Steps
 from bert_core.tokenizer import Encoding
 from ui import notices, settings
+from ui.turns import TURNS
 
 Value = TypeVar("Value")
 
@@ -87,7 +88,8 @@ def start_engine() -> Engine:
 def loaded(name: str | None = None) -> Loaded:
     """Model and tokenizer, or the one-line problem and the end of the page."""
     name = name or here().model
-    found = or_stop(lambda: engine().loaded(name))
+    with TURNS.away():
+        found = or_stop(lambda: engine().loaded(name))
     if name not in model_names():
         keep_own(found)
     return found
@@ -123,12 +125,14 @@ def traces(requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
     named = [r if r.model else replace(r, model=here().model) for r in requests]
     for name in {r.model for r in named}:
         loaded(name)
-    return or_stop(lambda: engine().run_many(named, visitor=visitor(), keep=keep))
+    with TURNS.away():
+        return or_stop(lambda: engine().run_many(named, visitor=visitor(), keep=keep))
 
 
 def call(steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value:
     """Engine.call in this visitor's name: EngineError or ValueError if it can't be done (see `or_stop`)."""
-    return engine().call(steps, request, *rest, visitor=visitor())
+    with TURNS.away():
+        return engine().call(steps, request, *rest, visitor=visitor())
 
 
 def visitor() -> str | None:

@@ -29,6 +29,7 @@ from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor
 from bert_core.training.packing import Packed
 
 STATE = "state.safetensors"
+WORDS = "bert.embeddings.word_embeddings.weight"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Recipe:
         nsp_weight: factor on the next-sentence loss; 1 is the paper's.
         clip: largest gradient norm.
         precision: 'fp32' or 'bf16' (autocast, float32 weights).
+        freeze_words: keep the word embeddings, and with them the decoder's
+            matrix, as the start has them.
         save_seconds: time between two checkpoints.
     """
 
@@ -61,6 +64,7 @@ class Recipe:
     nsp_weight: float = 1.0
     clip: float = 1.0
     precision: str = "fp32"
+    freeze_words: bool = False
     save_seconds: float = 300.0
 
 
@@ -104,7 +108,7 @@ class Trainer:
     """One run: weights, optimiser, and the step it is at.
 
     Attributes:
-        weights: name -> float32 tensor that learns.
+        weights: name -> float32 tensor; all learn but the frozen words.
         step: steps done.
         seconds: time spent training, over all sittings.
     """
@@ -115,7 +119,9 @@ class Trainer:
     ) -> None:
         self.config, self.packed, self.objective, self.recipe = config, packed, objective, recipe
         self.device = device
-        self.weights = {n: w.to(device).requires_grad_() for n, w in sorted(weights.items())}
+        self.weights = {
+            n: w.to(device).requires_grad_(not (recipe.freeze_words and n == WORDS)) for n, w in sorted(weights.items())
+        }
         self.model = Model(config, self.weights)
         self.optimizer = adamw(self.weights, recipe.lr, recipe.head_lr, recipe.weight_decay)
         self.plan = steps_of(packed, recipe.step_tokens, recipe.tokens)
@@ -168,6 +174,8 @@ class Trainer:
     def _share(self, totals: list[float]) -> list[float]:
         """Add gradients and counts up over the processes."""
         for weight in self.weights.values():
+            if not weight.requires_grad:
+                continue
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
             dist.all_reduce(weight.grad)

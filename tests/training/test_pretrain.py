@@ -119,6 +119,19 @@ def test_training_learns():
     assert rows[-1]["step"] == run.steps
 
 
+def test_frozen_words_stay_bit_for_bit_and_all_else_learns(tmp_path):
+    run = trainer(freeze_words=True)
+    before = {name: weight.detach().clone() for name, weight in run.weights.items()}
+    for _ in range(3):
+        run.train_step()
+    stayed = {name for name, weight in run.weights.items() if torch.equal(weight, before[name])}
+    assert stayed == {pretrain.WORDS}
+    run.save(tmp_path)
+    resumed = trainer(freeze_words=True)
+    assert resumed.restore(tmp_path)
+    assert run.train_step()["loss"] == resumed.train_step()["loss"]
+
+
 def test_fewer_tokens_are_a_prefix_of_the_same_plan():
     data = packed()
     whole, part = pretrain.steps_of(data, 120), pretrain.steps_of(data, 120, 1000)

@@ -1,0 +1,71 @@
+"""Turns at drawing: never more at once than there are, in order, and nobody waits for ever."""
+
+import threading
+import time
+
+import pytest
+
+from ui.turns import Turns
+
+
+def in_threads(count, work):
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_no_more_at_once_than_there_are_turns():
+    turns, lock, inside, most = Turns(2, patience=20), threading.Lock(), [0], [0]
+
+    def draw(_):
+        with turns.one():
+            with lock:
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+            time.sleep(0.01)
+            with lock:
+                inside[0] -= 1
+
+    in_threads(12, draw)
+    assert most == [2]
+
+
+def test_who_waits_for_the_engine_lets_others_draw():
+    turns, together = Turns(1, patience=20), threading.Barrier(4, timeout=10)
+
+    def draw(_):
+        with turns.one(), turns.away():
+            together.wait()  # broken unless all four are away at the same time
+
+    in_threads(4, draw)
+    assert not together.broken
+
+
+def test_a_slow_page_holds_nobody_up_for_longer_than_patience():
+    turns = Turns(1, patience=0.05)
+    with turns.one():
+        began, held = time.perf_counter(), []
+
+        def draw(_):
+            with turns.one():
+                held.append(turns.held)
+
+        in_threads(1, draw)
+        assert held == [False]
+        assert time.perf_counter() - began < 5
+    with turns.one():  # who went on without a turn gave none back
+        assert turns.held
+        assert not turns._free.acquire(blocking=False)
+
+
+def test_a_page_that_stops_or_fails_gives_its_turn_back():
+    turns = Turns(1)
+    for _ in range(3):
+        with pytest.raises(KeyError), turns.one(), turns.away():
+            raise KeyError
+    assert not turns.held
+    with turns.one():
+        assert turns.held
