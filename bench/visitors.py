@@ -72,6 +72,7 @@ def same_queue(turn: int) -> None:
 
 def run() -> dict[str, dict[str, float]]:
     """Both peers in one run."""
+    base.peer(), engine()  # loaded here: thirty threads that ask at once would load thirty copies
     times = interleave({"ours": ours, "thread": thread_each, "queue": same_queue}, repeats=7, warmup=1)
     results = {}
     for case, peer in (("thread-each/30", "thread"), ("same-queue/30", "queue")):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -15,6 +18,9 @@ SCHEMES = ("light", "dark")
 #: Rules about Streamlit's own frame, which a page can't change; each with the element it is excused for.
 EXCUSED: dict[str, str] = {}
 QUICK = [(name, SCHEMES[n % 2]) for n, name in enumerate(PAGES)]
+#: (page, view) of every view that a page has words for; a page's first one is what its bare address shows.
+VIEWS = [(name, view) for name in PAGES
+         for view in list(tomllib.loads((shell.PROSE / f"{name}.toml").read_text()).get("reading", ()))[1:]]
 REST = [(name, scheme) for name in PAGES for scheme in SCHEMES if (name, scheme) not in QUICK]
 
 
@@ -26,8 +32,8 @@ def violations(page) -> list[str]:
             if EXCUSED.get(rule["id"], "\0") not in node["html"]]
 
 
-def check(visitor, name: str) -> None:
-    page = visitor.open(name)
+def check(visitor, name: str, **query: str) -> None:
+    page = visitor.open(name, **query)
     becomes(page, lambda: violations(page), [])  # what still fades in has too little contrast, so look again
 
 
@@ -47,3 +53,12 @@ def test_page_has_no_violation_in_the_other_theme(new_visitor, name, scheme):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_page_has_no_violation_on_a_phone(new_visitor, name, scheme):
     check(new_visitor(width=390, scheme=scheme), name)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("name", "view"), VIEWS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_view_has_no_violation(new_visitor, name, view, scheme):
+    visitor = new_visitor(scheme=scheme)
+    check(visitor, name, view=view)
+    assert parse_qs(urlsplit(visitor.page.url).query)["view"] == [view]
