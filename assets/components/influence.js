@@ -48,7 +48,8 @@ function drawColumn(payload, t, look) {
 
 function shown(row, value) {
   if (!row.signed) return percent(value);
-  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+  const size = Math.abs(value).toFixed(2);
+  return Number(size) === 0 ? size : `${value < 0 ? "−" : "+"}${size}`;
 }
 
 function sentence(payload, t) {

@@ -12,8 +12,8 @@ from bert_core.trace import Array
 
 
 def layer_names(count: int) -> list[str]:
-    """'embeddings', '1', ... for L+1 rows of hidden states."""
-    return ["embeddings", *(str(n) for n in range(1, count))]
+    """'input', '1', ... for L+1 rows of hidden states; the input is the embeddings' output."""
+    return ["input", *(str(n) for n in range(1, count))]
 
 
 def numbered(tokens: Sequence[str]) -> list[str]:

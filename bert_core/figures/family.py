@@ -17,6 +17,8 @@ _COLOURS = (
     ("word embeddings", theme.TOKEN), ("segment", theme.SEGMENT), ("position", theme.POSITION),
     ("attention", "#56B4E9"), ("feed-forward", "#D9A441"), ("decoder", theme.TOKEN),
 )
+#: Frame of a group: opaque, because Plotly chooses the ink of its name by this colour alone.
+_GROUP = "#5F6570"
 
 
 class Node(NamedTuple):
@@ -71,7 +73,7 @@ def anatomy_figure(nodes: tuple[Node, ...]) -> go.Figure:
 
 def _colour(node: Node) -> str:
     if node.parent in ("", "all"):
-        return "rgba(138,143,152,0.25)"
+        return _GROUP
     return next((colour for words, colour in _COLOURS if words in node.label), theme.NEUTRAL)
 
 

@@ -13,7 +13,7 @@ import importlib.metadata
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -108,6 +108,9 @@ def to_inputs(loaded: Loaded, encoding: Encoding) -> bert.Inputs:
 def compare_stages(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[StageRun, ...]:
     """Run every stage that the checkpoint has, ours and theirs.
 
+    Ours are the lines as they can be read: without the packed kernels, which
+    add up in another order (see `kernel_difference`).
+
     Args:
         loaded: a model of the BERT family.
         encoding: the sentence.
@@ -121,9 +124,23 @@ def compare_stages(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[
         raise ValueError(f"{loaded.name} is a {loaded.config.model_type}; the comparison here is with BERT's classes")
     if not 0 <= index < loaded.config.num_hidden_layers:
         raise ValueError(f"layer {index + 1} of {loaded.name}: it has {loaded.config.num_hidden_layers}")
+    loaded = _unpacked(loaded)
     chain = _run_chain(loaded, encoding, index)
     theirs = _Reference(loaded, index)
     return tuple(StageRun(stage, ours[0], other[0]) for stage, ours, other in _stages(loaded.model, chain, theirs))
+
+
+@torch.no_grad()
+def kernel_difference(loaded: Loaded, encoding: Encoding) -> float:
+    """Largest difference of any last hidden state that the packed kernels make; 0 where none are used."""
+    inputs = to_inputs(loaded, encoding)
+    packed, plain = (bert.encode(one.model, inputs)[1] for one in (loaded, _unpacked(loaded)))
+    return float((packed - plain).abs().max())
+
+
+def _unpacked(loaded: Loaded) -> Loaded:
+    """The same model with F.linear in every linear."""
+    return replace(loaded, model=replace(loaded.model, fast_linear={}))
 
 
 def _run_chain(loaded: Loaded, encoding: Encoding, index: int) -> _Chain:

@@ -44,9 +44,8 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--loss-fraction", type=float, default=1.0, help="share of positions in the causal loss")
     parser.add_argument("--nsp-weight", type=float, default=1.0, help="factor on the next-sentence loss")
     parser.add_argument("--no-nsp", action="store_true", help="leave next-sentence prediction out of mlm")
-    parser.add_argument(
-        "--freeze-words", action="store_true", help="keep the word embeddings (and the decoder, which is the same matrix)"
-    )
+    parser.add_argument("--freeze-words", action="store_true",
+                        help="keep the word embeddings, and with them the decoder's matrix")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")

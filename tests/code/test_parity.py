@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from bert_core.kernels import linear_names, pack_linear
 from bert_core.load import load_model
 from bert_core.measures import parity
 
@@ -31,6 +32,19 @@ def test_shipped_models_stay_under_a_hundred_thousandth(name):
     encoding = loaded.tokenizer.encode("She poured the [MASK] into her cup and drank it slowly.", "Then she left.")
     runs = parity.compare_stages(loaded, encoding, loaded.config.num_hidden_layers - 1)
     assert {run.stage for run in runs} >= {"embeddings", "attention", "feed_forward", "layer_norm", "mlm", "losses"}
+    assert {run.stage: run.largest_difference for run in runs if run.largest_difference >= 1e-5} == {}
+
+
+def test_packed_kernels_change_the_rounding_only():
+    loaded = load_model("twin-bert")
+    encoding = loaded.tokenizer.encode(" ".join(["She poured the tea into her cup."] * 12))
+    assert parity.kernel_difference(loaded, encoding) == 0.0
+    weights = loaded.model.weights
+    linears = {name: pack_linear(weights[f"{name}.weight"], weights[f"{name}.bias"])
+               for name in linear_names(loaded.model)}
+    packed = replace(loaded, model=replace(loaded.model, fast_linear=linears))
+    assert parity.kernel_difference(packed, encoding) < 1e-4
+    runs = parity.compare_stages(packed, encoding)
     assert {run.stage: run.largest_difference for run in runs if run.largest_difference >= 1e-5} == {}
 
 

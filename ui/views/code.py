@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import streamlit as st
@@ -28,6 +29,13 @@ class StageRow(NamedTuple):
     difference: float
 
 
+class Comparison(NamedTuple):
+    """All stages, and what the kernels of the other pages change: the largest difference of a last hidden state."""
+
+    rows: tuple[StageRow, ...]
+    kernels: float
+
+
 def layer_slider(here: Here) -> int:
     """The layer that is looked into, 1-based."""
     return controls.slider("Layer", 1, state.loaded(here.model).config.num_hidden_layers, "layer", 1)
@@ -45,9 +53,9 @@ def stages(here: Here) -> None:
         stage = titles[controls.choice("Stage", list(titles), "stage", as_list=True)]
     with right:
         layer = layer_slider(here)
-    rows = _rows(here, layer)
-    if rows:
-        draw(_difference_table(rows, words))
+    found = _comparison(here, layer)
+    if found is not None:
+        draw(_difference_table(found, words))
     chosen = words[stage]
     draw(heading(chosen["title"]), f"<p>{shell.inline(chosen['words'])}</p>")
     st.latex(chosen["equation"])
@@ -65,38 +73,50 @@ def stages(here: Here) -> None:
             st.code(parity.reference_source(name), language="python", wrap_lines=True)
 
 
-def _rows(here: Here, layer: int) -> tuple[StageRow, ...]:
-    """The comparison, or nothing after a line that says why there is none."""
+def _comparison(here: Here, layer: int) -> Comparison | None:
+    """The comparison, or None after a line that says why there is none."""
     loaded = state.loaded(here.model)
     if not parity.applies_to(loaded):
         notices.note(f"{here.model} is a {loaded.config.model_type}; the classes shown are BERT's, so nothing is run.")
-        return ()
+        return None
     if len(here.encoding) > MOST_TOKENS:
         notices.note(f"Compared up to {MOST_TOKENS} tokens; this input has {len(here.encoding)}.")
-        return ()
+        return None
     return _compare(here.text, here.pair, here.model, layer - 1, loaded)
 
 
 @st.cache_data(show_spinner="Running transformers on the same sentence …", max_entries=64)
-def _compare(text: str, pair: str | None, model: str, index: int, _loaded: Loaded) -> tuple[StageRow, ...]:
-    runs = parity.compare_stages(_loaded, _loaded.tokenizer.encode(text, pair), index)
-    return tuple(StageRow(run.stage, run.shape, run.first(), run.largest_difference) for run in runs)
+def _compare(text: str, pair: str | None, model: str, index: int, _loaded: Loaded) -> Comparison:
+    encoding = _loaded.tokenizer.encode(text, pair)
+    runs = parity.compare_stages(_loaded, encoding, index)
+    rows = tuple(StageRow(run.stage, run.shape, run.first(), run.largest_difference) for run in runs)
+    return Comparison(rows, parity.kernel_difference(_loaded, encoding))
 
 
-def _difference_table(rows: tuple[StageRow, ...], words: dict) -> str:
+def _difference_table(found: Comparison, words: dict) -> str:
     """Stages and differences; what this checkpoint lacks is said."""
-    shown = [(words[row.stage]["title"], " × ".join(map(str, row.shape)), "  ".join(f"{v:+.4f}" for v in row.first),
-              f"{row.difference:.1e}") for row in rows]
+    rows = found.rows
+    shown = [(words[row.stage]["title"], " × ".join(map(str, row.shape)), _numbers(row.first),
+              f"{row.difference:.1e}" if row.difference else "0") for row in rows]
     there = {row.stage for row in rows}
     lacking = [words[stage]["title"] for stage in parity.STAGES if stage not in there]
     largest = max(row.difference for row in rows)
-    note = ""
+    notes = []
     if lacking:
-        note = f"Not in this checkpoint, so not run: {', '.join(lacking)}."
-    answer = f'<p class="bw-figure-number">at most {largest:.6f} apart</p>' + small(
+        notes.append(f"Not in this checkpoint, so not run: {', '.join(lacking)}.")
+    if found.kernels:
+        notes.append("The other pages do these products with weights packed for this processor, which adds up in "
+                     f"another order: no last hidden state here moves by more than {found.kernels:.1e}.")
+    apart = f"at most {largest:.1e} apart" if largest else "equal to the last bit"
+    answer = f'<p class="bw-figure-number">{apart}</p>' + small(
         "The largest difference of any number below between this project and transformers, on this sentence.")
     columns = ["stage", "shape", "our first numbers", "largest difference"]
-    return answer + table("Both programs on this sentence", columns, shown, (3,)) + (small(note) if note else "")
+    return answer + table("Both programs on this sentence", columns, shown, (3,)) + small(" ".join(notes))
+
+
+def _numbers(values: Iterable[float]) -> str:
+    """Signed, four decimals, with a minus that is one."""
+    return "  ".join(f"{value:+.4f}" for value in values).replace("-", "−")
 
 
 # --- the walk ----------------------------------------------------------------
@@ -116,7 +136,7 @@ def steps(here: Here) -> None:
     step = way[at - 1]
     shape = " × ".join(map(str, step.shape))
     draw(f'<p class="bw-figure-number">{html.escape(step.name)}: {shape}</p>',
-         small(f"{step.function}, {step.place}. First numbers {'  '.join(f'{v:+.4f}' for v in step.first)}; "
+         small(f"{step.function}, {step.place}. First numbers {_numbers(step.first)}; "
                f"all between {step.low:.4f} and {step.high:.4f}."))
     st.code(step.source, language="python", wrap_lines=True)
     rows = [("→" if n == at else "", str(n), s.function, s.name, " × ".join(map(str, s.shape)), s.place)
