@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from bert_core.figures import theme
+
 FOLDER = Path(__file__).resolve().parent.parent / "assets" / "components"
 #: Array types that JavaScript has a view for (float16 is decoded by _base.js).
 DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
@@ -116,6 +118,11 @@ def mount(
 def chart(figure: Any, key: str) -> None:
     """Draw a plotly figure as wide as the page, without its tool bar."""
     st.plotly_chart(figure, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
+
+
+def ink() -> str:
+    """Colour of the page's text, for figures that must name it: a browser that has not said its theme is light."""
+    return theme.INK.get(st.context.theme.type or "light", theme.INK["light"])
 
 
 # --- checking messages -------------------------------------------------------

@@ -26,6 +26,9 @@ PAIR_LINES = {"same sense": theme.BOTH_WAYS, "the word in two sentences": theme.
               "different senses": theme.ONE_WAY}
 YOUR_LINES = ("#CC79A7", "#E69F00", "#56B4E9", "#882255")
 
+#: Most sentences whose matrix has room for numbers.
+MOST_NUMBERED = 9
+
 
 class Line(NamedTuple):
     """One line of the chart by layer: name, (L+1,) cosines, how many it is the mean of."""
@@ -124,18 +127,20 @@ def _wrapped(one: Occurrence) -> str:
     return "<br>".join(escape(line) for line in textwrap.wrap(text, 48))
 
 
-def matrix_figure(cosines: Array, names: Sequence[str], title: str) -> go.Figure:
+def matrix_figure(cosines: Array, names: Sequence[str], title: str, ink: str = theme.INK["light"]) -> go.Figure:
     """Cosine of every sentence to every other.
 
     Args:
         cosines: (N, N).
         names: short names of the sentences, all different.
+        ink: colour of the page's text.
     """
     figure = go.Figure(go.Heatmap(
         z=cosines, x=list(names), y=list(names), zmin=-1, zmax=1, colorscale=theme.SIGNED, showscale=False,
-        xgap=2, ygap=2, text=np.round(cosines, 2), texttemplate="%{text:.2f}" if len(names) <= 9 else None,
-        textfont={"size": 11},
-        hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
+        xgap=2, ygap=2, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
+    if len(names) <= MOST_NUMBERED:
+        written = [[f"{value:.2f}".replace("-", "−") for value in row] for row in cosines]
+        theme.label_cells(figure, (names, names), written, np.abs(cosines), ink, 11)
     theme.style(figure, "", "", height=390)
     figure.update_layout(title={"text": title, "font": {"size": 16}}, margin={"t": 46})
     figure.update_xaxes(type="category", side="bottom")

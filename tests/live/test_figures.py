@@ -56,7 +56,11 @@ def test_levels_at_one_height_share_one_label():
 def test_confusion_is_shaded_by_row_and_shows_counts():
     figure = finetune.confusion_figure(np.array([[3, 1], [0, 4]]), ["<b>a</b>", "b"])
     assert figure.data[0].z.tolist() == [[0.75, 0.25], [0.0, 1.0]]
-    assert figure.data[0].text.tolist() == [[3, 1], [0, 4]]
+    written = {(y, x): text for trace in figure.data[1:]
+               for x, y, text in zip(trace.x, trace.y, trace.text, strict=True)}
+    assert [written[y, x] for y in figure.data[0].y for x in figure.data[0].x] == ["3", "1", "0", "4"]
+    white = [trace for trace in figure.data[1:] if trace.textfont.color == "#FFFFFF"]
+    assert [list(trace.text) for trace in white] == [["3", "4"]]
     assert figure.data[0].x[0] == "&lt;b&gt;a&lt;/b&gt;"
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
 

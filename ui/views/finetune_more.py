@@ -36,7 +36,8 @@ def errors(run: RunView, epoch: int) -> None:
     classes = data.indices("test")
     left, right = st.columns([1, 1.4], gap="large")
     with left:
-        components.chart(figures.confusion_figure(classification.confusion(found, classes), data.labels), "confusion")
+        table = classification.confusion(found, classes)
+        components.chart(figures.confusion_figure(table, data.labels, components.ink()), "confusion")
     wrong = classification.mistakes(found, classes)
     with right:
         st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class.</p>')

@@ -116,5 +116,5 @@ def draw_sentences(here: Here) -> None:
     for place, (kind, title) in zip(st.columns(3, gap="small"), titles.items()):
         with place:
             cosines = similarity_matrix([trace for _, trace in kept], kind, layer)
-            components.chart(figures.matrix_figure(cosines, names, title), f"meaning_{kind}")
+            components.chart(figures.matrix_figure(cosines, names, title, components.ink()), f"meaning_{kind}")
     lines([f"<b>{name}</b>&ensp;{html.escape(text)}" for name, (text, _) in zip(names, kept)])
