@@ -89,16 +89,41 @@ def loaded(name: str | None = None) -> Loaded:
     """Model and tokenizer, or the one-line problem and the end of the page."""
     name = name or here().model
     with TURNS.away():
-        found = or_stop(lambda: engine().loaded(name))
+        found = or_stop(lambda: _loaded(name))
     if name not in model_names():
         keep_own(found)
     return found
 
 
-def keep_own(model: Loaded) -> None:
-    """Remember a model that this visitor loaded or made, and what it can do."""
+def _loaded(name: str) -> Loaded:
+    """From the engine; a model that this visitor made, and others have pushed out since, is made again."""
+    try:
+        return engine().loaded(name)
+    except LoadError:
+        again = st.session_state.get("_makers", {}).get(name)
+        if again is None:
+            raise
+    try:
+        model = again()
+    except OSError:
+        raise LoadError(f"{name}: the run that it was made in is gone; train it again") from None
+    engine().register(model)
+    return model
+
+
+def keep_own(model: Loaded, again: Callable[[], Loaded] | None = None) -> None:
+    """Remember a model that this visitor loaded or made, and what it can do.
+
+    Args:
+        again: makes the model once more, for one that has no folder and no hub id.
+    """
     own = {**own_models(), model.name: model.info.tasks}
-    st.session_state["_own_models"] = dict(list(own.items())[-MOST_OWN_MODELS:])
+    kept = dict(list(own.items())[-MOST_OWN_MODELS:])
+    makers = st.session_state.get("_makers", {})
+    if again is not None:
+        makers = {**makers, model.name: again}
+    st.session_state["_own_models"] = kept
+    st.session_state["_makers"] = {name: maker for name, maker in makers.items() if name in kept}
 
 
 def own_models() -> dict[str, tuple[str, ...]]:

@@ -51,10 +51,10 @@ LIMITS = {
         "ones from the same document.",
     ),
     "twin-bert-cola": (
-        "Says `acceptable` to nearly everything: a correlation near 0 means that it has not learned the task.",
+        "Says `acceptable` too often: of the unacceptable sentences it finds about four in ten.",
     ),
     "twin-bert-squad": (
-        "Most answers are wrong, for it has seen few questions: it shows how a span is chosen, not what is true.",
+        "Half of its answers are not exactly right: it shows how a span is chosen, not what is true.",
     ),
     "twins": (
         "Trained on very little text for a language model; facts are often wrong and rare words are guessed badly.",
