@@ -96,8 +96,8 @@ def _compare(text: str, pair: str | None, model: str, index: int, _loaded: Loade
 def _difference_table(found: Comparison, words: dict) -> str:
     """Stages and differences; what this checkpoint lacks is said."""
     rows = found.rows
-    shown = [(words[row.stage]["title"], " × ".join(map(str, row.shape)), _numbers(row.first),
-              f"{row.difference:.1e}" if row.difference else "0") for row in rows]
+    shown = [(words[row.stage]["title"], f"{row.difference:.1e}" if row.difference else "0",
+              " × ".join(map(str, row.shape)), _numbers(row.first)) for row in rows]
     there = {row.stage for row in rows}
     lacking = [words[stage]["title"] for stage in parity.STAGES if stage not in there]
     largest = max(row.difference for row in rows)
@@ -110,8 +110,8 @@ def _difference_table(found: Comparison, words: dict) -> str:
     apart = f"at most {largest:.1e} apart" if largest else "equal to the last bit"
     answer = f'<p class="bw-figure-number">{apart}</p>' + small(
         "The largest difference of any number below between this project and transformers, on this sentence.")
-    columns = ["stage", "shape", "our first numbers", "largest difference"]
-    return answer + table("Both programs on this sentence", columns, shown, (3,)) + small(" ".join(notes))
+    columns = ["stage", "largest difference", "shape", "our first numbers"]
+    return answer + table("Both programs on this sentence", columns, shown, (1,)) + small(" ".join(notes))
 
 
 def _numbers(values: Iterable[float]) -> str:
