@@ -111,7 +111,7 @@ def status_text(status: Status) -> str:
     """One line on where a run is."""
     if status.state == "waiting":
         return f"Waiting: place {status.place} in the queue for the trainer."
-    if status.state == "running" and not status.steps:
+    if status.state == "running" and not status.step:
         return "Getting ready …"
     done = f"Step {status.step:,} of {status.steps:,}"
     if status.state == "running":

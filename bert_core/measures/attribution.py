@@ -95,7 +95,7 @@ def integrated_gradients(
         steps: points of the Gauss-Legendre rule on the path, 2 to 256.
 
     Raises:
-        ValueError: a head the model lacks, or a position or class that isn't there.
+        ValueError: a model that is not our own encoder, a head it lacks, or a position or class that isn't there.
     """
     if not 2 <= steps <= 256:
         raise ValueError(f"steps {steps}: choose 2 to 256")
@@ -170,6 +170,8 @@ class _Score:
     """The target as a function of the embedding sums, (B, T, E) -> (B,), model order inside."""
 
     def __init__(self, loaded: Loaded, request: TraceRequest, target: Target):
+        if reason := no_gradients(loaded):
+            raise ValueError(reason)
         self.row = prepare(loaded, request)
         self.model = replace(loaded.model, fast_linear={})  # the packed kernels have no gradient
         check_target(loaded, self.row, target)
@@ -251,6 +253,14 @@ def _scaled(logits: Tensor, target: Target) -> Tensor:
         return logits[:, target.index]
     logs = logits.log_softmax(dim=-1)[:, target.index]
     return logs.exp() if target.scale == "probability" else logs
+
+
+def no_gradients(loaded: Loaded) -> str:
+    """Why there are no gradients of this model here; '' where there are."""
+    if isinstance(loaded.model, bert.Model):
+        return ""
+    return (f"{loaded.config.model_type} runs through transformers: gradients are taken only through this explorer's "
+            "own encoder")
 
 
 def check_target(loaded: Loaded, row: Prepared, target: Target) -> None:

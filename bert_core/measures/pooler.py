@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from bert_core.load import Loaded
-from bert_core.model import activate
+from bert_core.model import Model, activate
 from bert_core.trace import Array, Trace
 
 
@@ -53,11 +53,15 @@ def head_operands(loaded: Loaded, trace: Trace, head: str) -> HeadOperands:
         head: 'classification' or 'nsp'.
 
     Raises:
-        ValueError: the checkpoint lacks the head.
+        ValueError: the checkpoint lacks the head, or transformers runs it, whose heads are not laid open here.
     """
-    model, names = loaded.model, loaded.model.names
+    model = loaded.model
     if head not in ("classification", "nsp") or head not in model.heads:
         raise ValueError(f"{loaded.name} has no {head} head; it has {', '.join(sorted(model.heads)) or 'none'}")
+    if not isinstance(model, Model):
+        raise ValueError(f"{loaded.config.model_type} runs through transformers: only a head on this explorer's own "
+                         "encoder can be opened into its numbers")
+    names = model.names
     own = head == "classification" and names.classifier_dense is not None
     dense_name = names.classifier_dense if own else names.pooler
     activation = names.classifier_act if own else "tanh"

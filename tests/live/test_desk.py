@@ -202,15 +202,18 @@ def test_the_trainer_ends_with_its_server():
 
 
 class Counting:
-    """A run that only counts."""
+    """A run that only counts, after so many pieces of preparation."""
 
-    def __init__(self, steps: int, fails: bool = False) -> None:
-        self.step, self.steps, self.fails = 0, steps, fails
+    def __init__(self, steps: int, fails: bool = False, before: int = 0) -> None:
+        self.step, self.steps, self.fails, self.before = 0, steps, fails, before
 
     def advance(self) -> None:
         if self.fails:
             raise ValueError("the text is no good\nsecond line")
-        self.step += 1
+        if self.before:
+            self.before -= 1
+        else:
+            self.step += 1
 
     def report(self) -> None:
         """Nothing to write."""
@@ -258,6 +261,50 @@ def test_a_run_ends_at_the_limit_of_its_time(trainer, monkeypatch):
     made.work()
     assert folder.status().state == "stopped"
     assert "limit" in folder.status().message
+
+
+@pytest.fixture
+def unready(trainer, monkeypatch):
+    """A run that has prepared for a while and is not ready yet."""
+    made, begin = trainer
+    monkeypatch.setattr(worker, "begin", lambda spec, folder: Counting(spec.steps, before=10**6))
+    folder = begin(1, steps=50)
+    for _ in range(5):
+        made.work()
+    assert (folder.status().state, folder.status().step) == ("running", 0)
+    return made, folder
+
+
+def test_a_run_is_cancelled_while_it_prepares(unready):
+    made, folder = unready
+    made.obey(f'{{"do": "stop", "run": "{1:032x}"}}')
+    assert folder.status().state == "stopped"
+    assert not made.queue
+
+
+def test_a_run_that_prepares_ends_with_its_lease(unready):
+    made, folder = unready
+    made.queue[0].lease = time.monotonic() - 1
+    made.work()
+    assert "nobody" in folder.status().message
+
+
+def test_a_run_that_prepares_ends_at_the_limit_of_its_work(unready, monkeypatch):
+    made, folder = unready
+    monkeypatch.setattr(worker, "MAX_WORK_SECONDS", -1.0)
+    made.work()
+    assert folder.status().state == "stopped"
+    assert "limit" in folder.status().message
+
+
+def test_time_left_does_not_count_the_preparation(trainer):
+    made, begin = trainer
+    folder = begin(1, steps=50)
+    made.work()
+    job = made.queue[0]
+    job.seconds, job.ready, job.run.step = 104.0, 100.0, 10
+    job.status("running")
+    assert folder.status().left == pytest.approx(16.0)
 
 
 def test_a_run_whose_files_are_gone_stops_without_harm_to_the_next(trainer):

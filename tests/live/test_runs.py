@@ -9,7 +9,7 @@ import torch
 
 from bert_core.load import load_model
 from bert_core.measures import classification
-from bert_core.training.live import classifier, film
+from bert_core.training.live import baselines, classifier, film, tables
 from bert_core.training.live.finetuning import FinetuneRun
 from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.pretraining import PretrainRun, film_steps, start_of, waves
@@ -92,6 +92,43 @@ def test_each_way_leaves_alone_what_it_should(tiny_bert, tmp_path, way, still):
     np.testing.assert_allclose(classifier.probabilities(trace), kept[0], atol=5e-3)
     untouched = classifier.epoch_model(folder, 0, base, "start")
     assert all(torch.equal(untouched.model.weights[n], base.model.weights[n]) for n in names)
+
+
+def test_preparing_goes_in_pieces_and_shows_nothing_half_done(tiny_bert, tmp_path):
+    folder = folder_at(tmp_path / "run", train_tsv=write_rows(ROWS[:6]), test_tsv=write_rows(ROWS[6:]))
+    run = FinetuneRun(FinetuneSpec("own", "frozen", epochs=1, batch=4, base=tiny_bert), folder)
+    pieces = 0
+    while not folder.frames():
+        assert not folder.arrays("curves")
+        run.advance()
+        run.report()
+        pieces += 1
+    assert pieces > baselines.LSTM_EPOCHS
+    assert run.step == 0
+    assert len(folder.arrays("curves")["test_accuracy"]) == 1
+    assert set(folder.arrays("baselines")) == {"words", "lstm"}
+
+
+def test_the_last_step_is_done_when_its_epoch_is_on_disk(tiny_bert, tmp_path):
+    folder = folder_at(tmp_path / "run", train_tsv=write_rows(ROWS[:4]), test_tsv=write_rows(ROWS[4:] * 10))
+    run = FinetuneRun(FinetuneSpec("own", "full", epochs=1, batch=4, base=tiny_bert), folder)
+    while run.step < run.steps:
+        assert 1 not in folder.frames()
+        run.advance()
+    assert folder.frames() == (0, 1)
+    assert "bert.pooler.dense.weight" in folder.frame(1)
+
+
+@pytest.mark.parametrize(("words", "epochs"), [(2_000, 30), (30_000, 10), (10**6, 3)])
+def test_the_lstm_goes_through_a_large_table_less_often(words, epochs):
+    assert baselines.lstm_epochs(words) == epochs
+    assert words * baselines.lstm_epochs(words) <= 300_000 or epochs == baselines.LSTM_LEAST
+
+
+def test_the_largest_table_is_read_in_bounded_time():
+    rows = [Labelled("a " * 199 + str(n), "xy"[n % 2]) for n in range(tables.MAX_READ // 400)]
+    reads = sum(len(baselines.words(row.text)) for row in rows)
+    assert reads * baselines.lstm_epochs(reads) < 2 * baselines.LSTM_READS
 
 
 def test_a_kept_model_opens_with_transformers(tiny_bert, tmp_path):

@@ -50,6 +50,16 @@ def test_bad_rows_are_listed_with_their_line_and_reason():
         assert word in reasons
 
 
+@pytest.mark.parametrize("letter", ["x", "漢"])
+def test_rows_beyond_the_text_that_fits_a_run_are_left_out(letter):
+    text = "t,l\n" + "".join(f"{letter * 390} {n},{n % 2}\n" for n in range(900))
+    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l")
+    read = sum(len(row.text.encode()) for row in chosen.rows)
+    assert tables.MAX_READ - 1300 < read <= tables.MAX_READ
+    assert len(chosen.rows) + len(chosen.bad) == 900
+    assert {row.why for row in chosen.bad} == {"beyond the 160 kB of text that are taken"}
+
+
 @pytest.mark.parametrize(("data", "says"), [
     (b"", "header"), (b"text,label\n", "header"), (b"\xff\xfe\x00a", "UTF-8"), (b"a\0b", "no text"),
     (b"one column\nx\n", "columns"), (b"x" * 1_000_001, "at most"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator, Iterator
 
 import numpy as np
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 from bert_core.training.live.tables import Dataset
 
 LSTM_EPOCHS, LSTM_WIDTH, LSTM_LR, LSTM_BATCH = 30, 64, 3e-3, 16
+#: Words that the LSTM reads in all: a large table gets fewer epochs, but never fewer than the second number.
+LSTM_READS, LSTM_LEAST = 300_000, 3
 
 
 def words(text: str) -> list[str]:
@@ -52,26 +55,31 @@ class LstmClassifier(nn.Module):
         return self.head(torch.cat([last[0], last[1]], dim=-1))
 
 
-def lstm(data: Dataset, seed: int) -> np.ndarray:
-    """An LSTM trained from random weights on the training set alone.
+def lstm(data: Dataset, seed: int) -> Generator[None, None, np.ndarray]:
+    """An LSTM trained from random weights on the training set alone; pauses after every step.
 
     Returns:
         (n_test, C) probabilities.
     """
+    known = {word for text in data.texts("train") for word in words(text)}
+    index = {word: n + 2 for n, word in enumerate(sorted(known))}  # 0 pads, 1 is unknown
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        known = {word for text in data.texts("train") for word in words(text)}
-        index = {word: n + 2 for n, word in enumerate(sorted(known))}  # 0 pads, 1 is unknown
         model = LstmClassifier(len(index) + 2, len(data.labels))
-        _fit(model, _ids(data.texts("train"), index), torch.from_numpy(data.indices("train")), seed)
-        with torch.no_grad():
-            return model.eval()(*_pad(_ids(data.texts("test"), index))).softmax(-1).numpy()
+    yield from _fit(model, _ids(data.texts("train"), index), torch.from_numpy(data.indices("train")), seed)
+    with torch.no_grad():
+        return model.eval()(*_pad(_ids(data.texts("test"), index))).softmax(-1).numpy()
 
 
-def _fit(model: LstmClassifier, rows: list[list[int]], classes: Tensor, seed: int) -> None:
+def lstm_epochs(reads: int) -> int:
+    """How often the LSTM goes through a training set of so many words."""
+    return min(LSTM_EPOCHS, max(LSTM_LEAST, LSTM_READS // reads))
+
+
+def _fit(model: LstmClassifier, rows: list[list[int]], classes: Tensor, seed: int) -> Iterator[None]:
     optimizer = torch.optim.Adam(model.parameters(), lr=LSTM_LR)
     rng = np.random.default_rng(seed)
-    for _ in range(LSTM_EPOCHS):
+    for _ in range(lstm_epochs(sum(map(len, rows)))):
         order = rng.permutation(len(rows))
         for start in range(0, len(rows), LSTM_BATCH):
             chosen = order[start : start + LSTM_BATCH]
@@ -79,6 +87,7 @@ def _fit(model: LstmClassifier, rows: list[list[int]], classes: Tensor, seed: in
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            yield
 
 
 def _ids(texts: list[str], index: dict[str, int]) -> list[list[int]]:

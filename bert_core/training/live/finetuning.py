@@ -8,7 +8,7 @@ the head, or the same architecture from random weights.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 
 import numpy as np
 import torch
@@ -31,6 +31,8 @@ from bert_core.training.start import random_weights
 EPOCHS = {"full": 4, "last": 6, "frozen": 40, "scratch": 4}
 RATES = {"full": (2e-4, 1e-3), "last": (4e-4, 1e-3), "frozen": (0.0, 5e-3), "scratch": (3e-4, 1e-3)}
 LAST_LAYERS, CLIP, HEAD_SPREAD, MAX_TOKENS = 2, 1.0, 0.02, 96
+#: Sentences of the test set that are read at a time.
+LOOK_BATCH = 16
 HEADS = frozenset({"pooler", "classification"})
 WORD = "bert.embeddings.word_embeddings.weight"
 
@@ -132,24 +134,61 @@ def read_dataset(spec: FinetuneSpec, folder: RunFolder) -> Dataset:
 
 
 class FinetuneRun:
-    """See `worker.Run`: prepared once, then stepped until it is done."""
+    """See `worker.Run`: it prepares, learns and looks at the test set in small pieces."""
 
     def __init__(self, spec: FinetuneSpec, folder: RunFolder, base: Loaded | None = None) -> None:
         self.spec, self.folder, self.step = spec, folder, 0
-        base = base or load_model(spec.base)
         self.data = read_dataset(spec, folder)
+        self.epochs = spec.epochs or EPOCHS[spec.way]
+        self.per_epoch = -(-len(self.data.train) // spec.batch)
+        self.steps = self.epochs * self.per_epoch
+        self.curves: dict[str, list[float]] = {name: [] for name in (*STEP_CURVES, *EPOCH_CURVES)}
+        self._pieces = self._course(base)
+
+    def advance(self) -> None:
+        """A piece of about a second at most: of the preparation, an optimiser step, or of a look at the test set."""
+        next(self._pieces, None)
+
+    def _course(self, base: Loaded | None) -> Iterator[None]:
+        """The whole run; a step counts as done after the look that belongs to it."""
+        yield from self._prepare(base or load_model(self.spec.base))
+        yield from self._look(0)
+        while self.step < self.steps:
+            self._learn()
+            epoch, rest = divmod(self.step + 1, self.per_epoch)
+            if not rest:
+                yield from self._look(epoch)
+            self.step += 1
+            yield
+
+    def _prepare(self, base: Loaded) -> Iterator[None]:
+        """Everything before epoch 0: rows, weights, both baselines."""
+        self.folder.set_values("task", {"name": self.data.name, "labels": self.data.labels,
+                                        "train": len(self.data.train), "test": len(self.data.test),
+                                        "epochs": self.epochs})
+        self._encode(base)
+        self._weigh(start_weights(base, self.config, self.spec))
+        yield
+        found = bag_of_words(self.data, self.spec.seed)
+        yield
+        read = yield from lstm(self.data, self.spec.seed)
+        self.folder.set_arrays("baselines", {"words": found, "lstm": read})
+        self.features: dict[str, Tensor] = {}
+        if self.spec.way == "frozen":
+            train = yield from self._cls("train")
+            test = yield from self._cls("test")
+            self.features = {"train": train, "test": test}
+
+    def _encode(self, base: Loaded) -> None:
+        """Texts to rows of the used part of the word table, and classes to indices."""
         self.config = classifier_config(base.config, self.data.labels)
         self.rows = {part: encode_texts(base.tokenizer, self.data.texts(part)) for part in ("train", "test")}
         self.classes = {part: torch.from_numpy(self.data.indices(part)) for part in ("train", "test")}
         self.table = Rows(np.concatenate([*self.rows["train"], *self.rows["test"], [0]]), self.config.vocab_size)
         for part, rows in self.rows.items():
             self.rows[part] = [self.table.local[row] for row in rows]
-        self._weigh(start_weights(base, self.config, spec))
-        self.epochs = spec.epochs or EPOCHS[spec.way]
-        self.per_epoch = -(-len(self.rows["train"]) // spec.batch)
-        self.steps = self.epochs * self.per_epoch
-        self.curves: dict[str, list[float]] = {name: [] for name in (*STEP_CURVES, *EPOCH_CURVES)}
-        self._begin()
+        self.folder.set_values("config", self.config.to_dict())
+        self.folder.set_arrays("rows", {"used": self.table.used})
 
     def _weigh(self, weights: dict[str, Tensor]) -> None:
         """Decide what learns, and how fast."""
@@ -164,25 +203,14 @@ class FinetuneRun:
             lr, head_lr = spec.lr, max(spec.lr, head_lr)
         self.optimizer = adamw(weights, lr, head_lr, weight_decay=0.0)
 
-    def _begin(self) -> None:
-        """Both baselines and epoch 0, before the first step."""
-        self.folder.set_values("task", {"name": self.data.name, "labels": self.data.labels,
-                                        "train": len(self.data.train), "test": len(self.data.test),
-                                        "epochs": self.epochs})
-        self.folder.set_values("config", self.config.to_dict())
-        self.folder.set_arrays("baselines", {"words": bag_of_words(self.data, self.spec.seed),
-                                             "lstm": lstm(self.data, self.spec.seed)})
-        frozen = self.spec.way == "frozen"
-        self.features = {part: self._cls(part) for part in ("train", "test")} if frozen else {}
-        self._look()
-
-    @torch.no_grad()
-    def _cls(self, part: str) -> Tensor:
-        """(n, 1, D) last [CLS] vectors of 'train' or 'test'."""
+    def _cls(self, part: str) -> Generator[None, None, Tensor]:
+        """(n, 1, D) last [CLS] vectors of 'train' or 'test', a few sentences at a time."""
         rows, found = self.rows[part], []
-        for start in range(0, len(rows), 32):
-            _, hidden = core.encode(self.model, pad(rows[start : start + 32], int(self.table.local[0])))
+        for start in range(0, len(rows), LOOK_BATCH):
+            with torch.no_grad():
+                _, hidden = core.encode(self.model, pad(rows[start : start + LOOK_BATCH], int(self.table.local[0])))
             found.append(hidden[:, :1])
+            yield
         return torch.cat(found)
 
     def chosen(self) -> np.ndarray:
@@ -191,7 +219,7 @@ class FinetuneRun:
         order = np.random.default_rng((self.spec.seed, epoch)).permutation(len(self.rows["train"]))
         return order[at * self.spec.batch : (at + 1) * self.spec.batch]
 
-    def advance(self) -> None:
+    def _learn(self) -> None:
         """One optimiser step."""
         set_learning_rate(self.optimizer, learning_rate_factor(self.step, self.steps, self.steps // 10, self.steps))
         chosen = self.chosen()
@@ -201,12 +229,9 @@ class FinetuneRun:
         loss.backward()
         gradient = clip_gradients(self.weights, CLIP)
         self.optimizer.step()
-        self.step += 1
         hits = float((logits.argmax(-1) == classes).float().mean())
         for name, value in zip(STEP_CURVES, (loss.item(), hits, gradient), strict=True):
             self.curves[name].append(value)
-        if self.step % self.per_epoch == 0:
-            self._look()
 
     def _loss(self, chosen: np.ndarray, classes: Tensor) -> tuple[Tensor, Tensor]:
         if self.features:
@@ -215,12 +240,11 @@ class FinetuneRun:
         inputs = pad([self.rows["train"][i] for i in chosen], int(self.table.local[0]))
         return classifier_loss(self.model, inputs, classes)
 
-    @torch.no_grad()
-    def _look(self) -> None:
+    def _look(self, epoch: int) -> Iterator[None]:
         """At an epoch's end: the test set, and the weights that changed."""
-        epoch = self.step // self.per_epoch
-        cls = self.features["test"] if self.features else self._cls("test")  # (n_test, 1, D)
-        logits = core.classification_logits(self.model, cls)
+        cls = self.features["test"] if self.features else (yield from self._cls("test"))  # (n_test, 1, D)
+        with torch.no_grad():
+            logits = core.classification_logits(self.model, cls)
         classes = self.classes["test"]
         self.curves["test_accuracy"].append(float((logits.argmax(-1) == classes).float().mean()))
         self.curves["test_loss"].append(float(F.cross_entropy(logits, classes)))
@@ -229,21 +253,21 @@ class FinetuneRun:
         if self._keeps(epoch):
             self.folder.set_arrays(f"epoch-{epoch}", {
                 "probabilities": logits.softmax(-1).numpy(), "cls": cls[:, 0].numpy().astype(np.float16)})
-            self.folder.set_frame(epoch, self.changed())
+            self.folder.set_frame(epoch, self._changed(epoch))
 
     def _keeps(self, epoch: int) -> bool:
         """Which epochs leave weights: all of a short run, about ten of a long one."""
         return epoch % max(1, self.epochs // 8) == 0 or epoch == self.epochs
 
-    def changed(self) -> dict[str, Tensor]:
+    def _changed(self, epoch: int) -> dict[str, Tensor]:
         """Weights that learn; the word table as its used rows, with their ids."""
         found = {n: t for n, t in self.weights.items() if t.requires_grad}
-        return found if self.step or self.spec.way == "scratch" else head_only(found)
+        return found if epoch or self.spec.way == "scratch" else head_only(found)
 
     def report(self) -> None:
-        """Write the curves and which rows of the word table the frames hold."""
-        self.folder.set_arrays("curves", {n: np.array(v, dtype=np.float32) for n, v in self.curves.items()})
-        self.folder.set_arrays("rows", {"used": self.table.used})
+        """Write the curves, once there is an epoch 0 to begin with."""
+        if self.curves["test_accuracy"]:
+            self.folder.set_arrays("curves", {n: np.array(v, dtype=np.float32) for n, v in self.curves.items()})
 
 
 def head_only(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -17,6 +17,9 @@ from bert_core.training.live.world import TEACHING
 #: Bounds of an upload.
 MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 1_000_000, 2000, 30
 MAX_TEXT, MAX_LABEL, MIN_EACH = 400, 40, 4
+#: UTF-8 bytes of all texts taken from an upload, so that four epochs fit the trainer's time (`specs.MAX_WORK_SECONDS`):
+#: about 40,000 pieces, at 4 ms each for learning and looking.
+MAX_READ = 160_000
 MIN_CLASSES, MAX_CLASSES = 2, 8
 #: Share of an upload that is kept for the test.
 TEST_SHARE = 0.3
@@ -172,13 +175,15 @@ def choose_columns(table: Table, text: str, label: str) -> Chosen:
         raise ValueError(f"text and label are both {text!r}; choose two columns")
     at, what = table.columns.index(text), table.columns.index(label)
     rows: dict[str, Labelled] = {}
-    bad = list(table.bad)
+    read, bad = 0, list(table.bad)
     for line, cells in table.rows:
         sentence, name = _clean(cells[at]), _clean(cells[what])
-        why = _objection(sentence, name, rows)
+        size = len(sentence.encode())
+        why = _objection(sentence, name, rows) or _too_much(len(rows), read + size)
         if why:
             bad.append(BadRow(line, why))
         else:
+            read += size
             rows[sentence] = Labelled(sentence, name)
     counts = Counter(row.label for row in rows.values())
     return Chosen(tuple(rows.values()), dict(counts.most_common()), tuple(sorted(bad)))
@@ -198,8 +203,15 @@ def _objection(sentence: str, name: str, rows: dict[str, Labelled]) -> str:
         return f"label of {len(name)} characters, at most {MAX_LABEL}"
     if sentence in rows:
         return "the same text again"
-    if len(rows) >= MAX_ROWS:
-        return f"beyond the {MAX_ROWS} rows that are taken"
+    return ""
+
+
+def _too_much(rows: int, read: int) -> str:
+    """Why there is no room for a text that makes it `read` bytes, after so many rows; empty if there is."""
+    if rows >= MAX_ROWS:
+        return f"beyond the {MAX_ROWS:,} rows that are taken"
+    if read > MAX_READ:
+        return f"beyond the {MAX_READ // 1000} kB of text that are taken"
     return ""
 
 

@@ -31,13 +31,13 @@ MAX_MEMORY = 12 * 2**30
 
 
 class Run(Protocol):
-    """What can be trained: prepared by its constructor, then stepped."""
+    """What can be trained; between two calls of `advance` the trainer looks at commands and limits."""
 
     step: int
     steps: int
 
     def advance(self) -> None:
-        """One optimiser step."""
+        """One optimiser step at most, or a piece of what must be done before or after it."""
         ...
 
     def report(self) -> None:
@@ -65,6 +65,7 @@ class Job:
     Attributes:
         until: the step up to which it was asked to go.
         lease: clock time at which it ends if nobody is seen.
+        ready: seconds of the clock that it took before its first step.
     """
 
     id: str
@@ -74,12 +75,13 @@ class Job:
     run: Run | None = None
     work: float = 0.0
     seconds: float = 0.0
+    ready: float = 0.0
     reported: float = 0.0
 
     def status(self, state: str, place: int = 0, message: str = "") -> None:
         """Tell the pages."""
         step, steps = (self.run.step, self.run.steps) if self.run else (0, 0)
-        left = self.seconds / step * (steps - step) if state == "running" and step else None
+        left = (self.seconds - self.ready) / step * (steps - step) if state == "running" and step else None
         self.folder.set_status(Status(state, step, steps, self.work, self.seconds, left, place, message))
 
     @property
@@ -190,6 +192,8 @@ class Trainer:
             job.run.advance()
         job.seconds += time.monotonic() - began
         job.work += time.process_time() - cpu
+        if not job.run.step:
+            job.ready = job.seconds
 
     def _after(self, job: Job) -> None:
         """Whether the run goes on, and what the pages are told."""
