@@ -153,6 +153,7 @@ class FinetuneRun:
         """The whole run; a step counts as done after the look that belongs to it."""
         yield from self._prepare(base or load_model(self.spec.base))
         yield from self._look(0)
+        yield
         while self.step < self.steps:
             self._learn()
             epoch, rest = divmod(self.step + 1, self.per_epoch)
