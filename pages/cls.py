@@ -5,7 +5,7 @@ from ui.views import cls_answer, cls_change, cls_head, cls_layers, cls_nsp, task
 
 ANSWER, LAYERS, CHANGE, HEAD, NEXT = "Answer", "Layers", "Change a word", "The head", "Next sentence"
 
-here = shell.open_page("cls")
+here = typed = shell.open_page("cls")
 view, model_place = task_models.open_view([ANSWER, LAYERS, CHANGE, HEAD, NEXT])
 with model_place:
     if view == NEXT:
@@ -22,5 +22,5 @@ elif view == HEAD:
     cls_head.draw(here, "classification")
 else:
     here = cls_nsp.draw(here)
-task_models.attention_button(here)
-shell.close_page(here)
+task_models.attention_buttons(here)
+shell.close_page(task_models.as_typed(typed, here))

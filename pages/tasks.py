@@ -5,7 +5,7 @@ from ui.views import task_models, tasks_answers, tasks_entities, tasks_sentences
 
 ENTITIES, ANSWERS, PAIRS, ACCEPT = "Entities", "Answers", "Sentence pairs", "Acceptability"
 
-here = shell.open_page("tasks")
+here = typed = shell.open_page("tasks", says_cut=False)
 view, model_place = task_models.open_view([ENTITIES, ANSWERS, PAIRS, ACCEPT])
 with model_place:
     if view == ENTITIES:
@@ -13,14 +13,14 @@ with model_place:
     elif view == ANSWERS:
         here = task_models.with_head(here, "question_answering", "twin-bert-squad", "answer_model")
     elif view == ACCEPT:
-        here = task_models.with_head(here, "classification", "twin-bert-cola", "accept_model")
+        here = task_models.with_head(here, "classification", "twin-bert-cola", "accept_model", label="acceptable")
 if view == ENTITIES:
-    here = tasks_entities.draw(here)
+    read = (tasks_entities.draw(here),)
 elif view == ANSWERS:
-    here = tasks_answers.draw(here)
+    read = (tasks_answers.draw(here),)
 elif view == PAIRS:
-    here = tasks_sentences.draw_pair(here)
+    read = tasks_sentences.draw_pair(here)
 else:
-    tasks_sentences.draw_acceptability(here)
-task_models.attention_button(here)
-shell.close_page(here)
+    read = (tasks_sentences.draw_acceptability(here),)
+task_models.attention_buttons(*read)
+shell.close_page(task_models.as_typed(typed, read[0]))

@@ -100,20 +100,25 @@ def _how_to_name_a_model() -> str:
 # --- pages -------------------------------------------------------------------
 
 
-def open_page(name: str, needs_model: bool = True) -> Here:
+def open_page(name: str, needs_model: bool = True, says_cut: bool = True) -> Here:
     """Start a page: what the visitor looks at, and what there is to say about it.
 
     Args:
         name: the page's name in the address.
         needs_model: whether the page can't do without the chosen model.
+        says_cut: whether the page as a whole reads sentence and pair as one input; else its views `say_cut`.
     """
     _through_app()
     here = state.here()
-    if needs_model:
-        encoding = here.encoding
-        if encoding.truncated:
-            notices.note(_cut_line(encoding, state.loaded(here.model).tokenizer.limit))
+    if needs_model and says_cut:
+        say_cut(here)
     return here
+
+
+def say_cut(here: Here) -> None:
+    """Where the model's limit cuts this input, if it does."""
+    if here.encoding.truncated:
+        notices.note(_cut_line(here.encoding, state.loaded(here.model).tokenizer.limit))
 
 
 def _through_app() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from bert_core.figures import theme
+from bert_core.figures.compare import escape
 from bert_core.measures.probe import Probe
 from bert_core.trace import Array
 
@@ -17,8 +18,8 @@ def layer_names(count: int) -> list[str]:
 
 
 def numbered(tokens: Sequence[str]) -> list[str]:
-    """Tokens with their position, so that repeated ones stay apart."""
-    return [f"{n} {token}" for n, token in enumerate(tokens)]
+    """Tokens with their position, so that repeated ones stay apart; plotly shows them literally."""
+    return [f"{n} {escape(token)}" for n, token in enumerate(tokens)]
 
 
 def probe_figure(probe: Probe, reading: Array) -> go.Figure:

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from bert_core.figures import theme
 from bert_core.figures.cls import numbered
+from bert_core.figures.compare import escape
 from bert_core.trace import Array
 
 
@@ -33,8 +34,9 @@ def token_pairs_figure(cosines: Array, first: Sequence[str], second: Sequence[st
         cosines: (tokens of the first, tokens of the second), -1 to 1.
         first, second: names of the tokens, all different within a sentence.
     """
+    rows, columns = [escape(name) for name in first], [escape(name) for name in second]
     figure = go.Figure(go.Heatmap(
-        z=cosines, x=list(second), y=list(first), zmin=-1, zmax=1, colorscale=theme.SIGNED, xgap=1, ygap=1,
+        z=cosines, x=columns, y=rows, zmin=-1, zmax=1, colorscale=theme.SIGNED, xgap=1, ygap=1,
         colorbar={"title": "cosine", "thickness": 12}, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "second sentence", "sentence", height=170 + 26 * len(first))
     figure.update_yaxes(type="category", autorange="reversed")

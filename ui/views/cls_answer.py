@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from bert_core import Trace, TraceRequest
-from bert_core.measures.attribution import Attribution, Target
+from bert_core.measures.attribution import Attribution, Target, leave_one_out, no_gradients
 from bert_core.measures.cls import (
     LEAST_CHANGE,
     Disagreement,
@@ -17,11 +17,12 @@ from bert_core.measures.cls import (
     accounts,
     attention_of_layer,
     disagreement,
+    rank_correlation,
 )
 from bert_core.tasks.sentences import Classification, label_names, read_logits
 from ui import chips, components, controls, notices, state
 from ui.state import Here
-from ui.views.task_models import say, share
+from ui.views.task_models import say, share, signed
 
 PARTS = ("logits", "attention_probs", "hidden_states")
 #: Tokens up to which the strip follows the typing; up to MOST it waits to be asked.
@@ -58,9 +59,8 @@ def side(
         "best": None if regression else result.label,
         "bars": [{
             "label": labels[n], "value": values[n], "share": min(1.0, max(0.0, values[n] / top)),
-            "text": f"{values[n]:.2f}" if regression else share(values[n]),
-            "below": "score of the head, trained on 0 to 5" if regression
-                     else f"logit {result.logits[n]:+.2f}".replace("-", "−"),
+            "text": signed(values[n], plus="") if regression else share(values[n]),
+            "below": "score of the head, trained on 0 to 5" if regression else f"logit {signed(result.logits[n])}",
         } for n in order],
         "table": [[label, value, logit] for label, value, logit in zip(labels, values, result.logits)],
     }
@@ -72,7 +72,7 @@ def labels_of(trace: Trace) -> tuple[str, ...]:
 
 
 def draw(here: Here) -> None:
-    """The answer as bars, then the strip of three accounts."""
+    """The answer as bars, then the strip of three accounts; of two where there are no gradients."""
     trace = state.trace(here.request(parts=PARTS))
     result, labels = answer(trace), labels_of(trace)
     verdict([side(result, labels)], "cls_verdict", f"{here.model} says {result.label}")
@@ -80,9 +80,13 @@ def draw(here: Here) -> None:
         notices.note("There is no token beside the special ones: what you see is the answer to nothing.")
         return
     index = _explained(labels, result)
-    strip = _influence(here, trace, index)
-    if strip is not None:
-        _draw_strip(strip, labels[index])
+    if not _is_weighed(len(trace)):
+        return
+    why_not = no_gradients(state.loaded(here.model))
+    if why_not:
+        _draw_without_gradients(here, trace, index, labels[index], why_not)
+    else:
+        _draw_strip(_influence(here, trace, index), labels[index])
 
 
 def _explained(labels: tuple[str, ...], result: Classification) -> int:
@@ -93,14 +97,16 @@ def _explained(labels: tuple[str, ...], result: Classification) -> int:
     return labels.index(result.label if chosen == "the answer" else chosen)
 
 
-def _influence(here: Here, trace: Trace, index: int) -> Influence | None:
-    """The three accounts, or None and a word where they would take too long."""
-    count = len(trace)
+def _is_weighed(count: int) -> bool:
+    """Whether so many tokens are left out one by one: at once, when asked for, or not at all, which is said."""
     if count > MOST:
         notices.note(f"{count} tokens: leaving out each one means {count} more runs. Up to {MOST} can be weighed.")
-        return None
-    if count > AT_ONCE and not controls.toggle(f"Weigh all {count} tokens ({count} more runs)", "weigh"):
-        return None
+        return False
+    return count <= AT_ONCE or controls.toggle(f"Weigh all {count} tokens ({count} more runs)", "weigh")
+
+
+def _influence(here: Here, trace: Trace, index: int) -> Influence:
+    """The three accounts of one logit."""
     request = TraceRequest(here.text, here.pair, model=here.model)
     left_out, gradients = state.or_stop(lambda: _attributions(request, index))
     moved = abs(gradients.output - gradients.baseline) > LEAST_CHANGE
@@ -116,23 +122,53 @@ def _attributions(request: TraceRequest, index: int) -> tuple[Attribution, Attri
 def _draw_strip(strip: Influence, label: str) -> None:
     """The strip with the token on which the accounts differ most marked, and why in words."""
     differ = disagreement(strip)
-    limit = float(max(np.abs(strip.left_out).max(), np.abs(strip.gradients).max(), 1e-6))
-    header = {
-        "label": f"Which tokens move the logit of {label}", "mark": differ.position if differ else None,
-        "tokens": [{"t": text, "k": kind} for text, kind in chips.describe(strip.tokens)],
-        "rows": [{"name": "left out", "signed": True, "limit": limit},
-                 {"name": "gradients", "signed": True, "limit": limit},
-                 {"name": "attention", "signed": False, "limit": 1.0}],
-        "hint": "Move over a token to read its three numbers.",
-    }
-    values = np.stack([strip.left_out, strip.gradients, strip.attention]).astype(np.float32)
-    components.mount("influence", "cls_strip", components.pack(header, {"values": values}))
+    _mount_strip(strip.tokens, label, {"left out": strip.left_out, "gradients": strip.gradients}, strip.attention,
+                 differ.position if differ else None)
     if differ is not None:
         say(_difference(strip, differ), strong=True)
     complete = "" if strip.gap is None else (
         f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. ")
-    say(f"Left out and gradients: change of the logit of “{label}” (now {strip.output:+.2f}); red raises it. "
+    say(f"Left out and gradients: change of the logit of “{label}” (now {signed(strip.output)}); red raises it. "
         f"{complete}Attention: from [CLS], last layer, mean of its heads.")
+
+
+def _mount_strip(
+    tokens: Sequence[str], label: str, accounts: Mapping[str, np.ndarray], attention: np.ndarray, mark: int | None
+) -> None:
+    """Draw the strip of signed accounts and of attention.
+
+    Args:
+        accounts: name -> (T,) change of the logit, all on one scale.
+        attention: (T,) weights from [CLS], 0 to 1.
+        mark: position of the token that is framed.
+    """
+    limit = float(max(1e-6, *(np.abs(values).max() for values in accounts.values())))
+    header = {
+        "label": f"Which tokens move the logit of {label}", "mark": mark,
+        "tokens": [{"t": text, "k": kind} for text, kind in chips.describe(tokens)],
+        "rows": [*({"name": name, "signed": True, "limit": limit} for name in accounts),
+                 {"name": "attention", "signed": False, "limit": 1.0}],
+        "hint": "Move over a token to read its numbers.",
+    }
+    values = np.stack([*accounts.values(), attention]).astype(np.float32)
+    components.mount("influence", "cls_strip", components.pack(header, {"values": values}))
+
+
+def _draw_without_gradients(here: Here, trace: Trace, index: int, label: str, why_not: str) -> None:
+    """Leaving out and attention alone, and why there is no third account."""
+    left_out = state.or_stop(lambda: _left_out(TraceRequest(here.text, here.pair, model=here.model), index))
+    attention, places = attention_of_layer(trace), list(trace.encoding.content)
+    _mount_strip(trace.encoding.tokens, label, {"left out": left_out.values}, attention, None)
+    agreement = rank_correlation(np.abs(left_out.values[places]), attention[places])
+    known = "" if agreement is None else f"Rank correlation of the two: {signed(agreement)}. "
+    say(f"Left out: change of the logit of “{label}” (now {signed(left_out.output)}); red raises it. "
+        f"Attention: from [CLS], last layer, mean of its heads. {known}")
+    notices.note(f"There are no gradients here. {why_not}.")
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _left_out(request: TraceRequest, index: int) -> Attribution:
+    return state.call(leave_one_out, request, Target("classification", index))
 
 
 def _difference(strip: Influence, differ: Disagreement) -> str:
@@ -146,5 +182,5 @@ def _difference(strip: Influence, differ: Disagreement) -> str:
 def _agreement(differ: Disagreement) -> str:
     pairs = (("leaving out and gradients", differ.leaving_gradients),
              ("leaving out and attention", differ.leaving_attention))
-    known = [f"{name} {value:+.2f}" for name, value in pairs if value is not None]
+    known = [f"{name} {signed(value)}" for name, value in pairs if value is not None]
     return f"Rank correlation: {', '.join(known)}. " if known else ""

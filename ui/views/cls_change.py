@@ -15,13 +15,14 @@ from bert_core.tasks import Classification
 from ui import components, controls, state
 from ui.state import Here
 from ui.views.cls_answer import answer, labels_of, side, verdict
-from ui.views.task_models import examples, put, say, share
+from ui.views.task_models import DEFAULT_OF, examples, follow, put, say, share, signed
 
 PARTS = ("logits", "hidden_states")
 
 
 def draw(here: Here) -> None:
     """Two answers, what changed between them, and in which layer the change arrives."""
+    follow("changed", here.text)
     new = controls.text("Changed sentence", "changed", here.text, max_chars=2000)
     _examples()
     old_trace, new_trace = state.traces([
@@ -46,7 +47,7 @@ def _marked(trace: Trace, changed: Sequence[bool]) -> list[list]:
 
 def _in_words(old: Classification, new: Classification, labels: Sequence[str]) -> str:
     if not old.probabilities:
-        return f"{old.probability:.2f} before, {new.probability:.2f} after."
+        return f"{signed(old.probability, plus='')} before, {signed(new.probability, plus='')} after."
     before, after = old.probabilities[old.label], new.probabilities[old.label]
     change = f"“{old.label}” goes from {share(before)} to {share(after)}"
     return f"{change}; the answer is now “{new.label}”." if new.label != old.label else f"{change}; the answer stays."
@@ -61,3 +62,4 @@ def _examples() -> None:
 def _put(old: str, new: str) -> None:
     put(old)
     st.session_state["changed"] = new
+    st.session_state[DEFAULT_OF + "changed"] = old

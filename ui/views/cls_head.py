@@ -8,7 +8,7 @@ from bert_core.measures.pooler import HeadOperands, head_operands
 from bert_core.tasks import softmax
 from ui import components, controls, state
 from ui.state import Here
-from ui.views.task_models import say, share
+from ui.views.task_models import say, share, signed
 
 
 def draw(here: Here, head: str) -> None:
@@ -46,8 +46,9 @@ def _row(name: str, largest: float) -> dict:
 def _sum_in_words(opened: HeadOperands, index: int, traced: float) -> str:
     """The sum that the last strip makes, against the run's own logit."""
     total, bias, logit = opened.products[index].sum(), opened.bias[index], opened.logits[index]
-    words = f"Sum of the last strip {total:+.4f} + bias {bias:+.4f} = {logit:+.4f}; the run itself gave {traced:+.4f}. "
+    total, bias, logit, traced = (signed(value, 4) for value in (total, bias, logit, traced))
+    words = f"Sum of the last strip {total}, bias {bias}: {logit}; the run itself gave {traced}. "
     if len(opened.logits) > 1:
-        others = ", ".join(f"{label} {value:+.2f}" for label, value in list(zip(opened.labels, opened.logits))[:6])
+        others = ", ".join(f"{label} {signed(value)}" for label, value in list(zip(opened.labels, opened.logits))[:6])
         words += f"Logits: {others}; softmax makes {share(softmax(opened.logits)[index])} of it."
     return words

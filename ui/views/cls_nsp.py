@@ -12,8 +12,9 @@ from bert_core import Trace, TraceRequest
 from bert_core.tasks import softmax
 from ui import chips, components, controls, model_card, notices, state
 from ui.state import Here
+from ui.views import cls_head
 from ui.views.cls_answer import verdict
-from ui.views.task_models import examples, or_example, put, say, share, try_buttons
+from ui.views.task_models import examples, or_example, put, say, share, signed, try_buttons
 
 PARTS = ("nsp_logits", "pooled_output")
 LABELS = ("IsNext", "NotNext")
@@ -63,6 +64,8 @@ def _draw_pair(here: Here, against: str) -> None:
     _warn(here.model)
     if controls.toggle("Show the segment embeddings", "segments"):
         _draw_segments(here)
+    if controls.toggle("Open the head", "open_head"):
+        cls_head.draw(here, "nsp")
 
 
 def _warn(model: str) -> None:
@@ -111,7 +114,7 @@ def _side(trace: Trace, title: str) -> dict[str, Any]:
     logits = [float(v) for v in trace.nsp_logits]
     return {
         "title": title, "text": None, "best": LABELS[int(shares[1] > shares[0])], "low": 0.0, "high": 1.0, "hidden": 0,
-        "bars": [{"label": label, "value": p, "share": p, "text": share(p), "below": f"logit {v:+.2f}"}
+        "bars": [{"label": label, "value": p, "share": p, "text": share(p), "below": f"logit {signed(v)}"}
                  for label, p, v in zip(LABELS, shares, logits)],
         "table": [list(row) for row in zip(LABELS, shares, logits)],
     }

@@ -14,7 +14,7 @@ from bert_core.measures.similarity import similarity_matrix
 from ui import components, controls, state
 from ui.state import Here
 from ui.views.meaning_data import MOST_LINES, PARTS, WordSet, library, word_set
-from ui.views.task_models import examples, lines, marked, say
+from ui.views.task_models import examples, lines, marked, say, signed
 
 #: Sentences that the matrices can bear.
 MOST_SENTENCES = 14
@@ -30,7 +30,8 @@ def draw_layers(here: Here) -> None:
     baseline = library(here.model).baseline
     say(_in_words(words, curves), strong=True)
     components.chart(figures.layer_figure(curves, by_layer.to_static.mean(axis=1), baseline), "meaning_layers")
-    say(f"In the last layer two random words of different sentences have cosine {baseline.mean[-1]:.2f} on average: "
+    random = signed(baseline.mean[-1], plus="")
+    say(f"In the last layer two random words of different sentences have cosine {random} on average: "
         "read every other line against that, not against 0.")
 
 
@@ -40,10 +41,15 @@ def _in_words(words: WordSet, curves: list[Line]) -> str:
     if len(yours) > 1:
         near, *others = sorted(yours, key=lambda line: -line.values[-1])
         sense = near.name.split("“")[1].rstrip("”")
-        rest = ", ".join(f"{line.values[-1]:.2f} to “{line.name.split('“')[1]}" for line in others)
-        return f"In the last layer your “{words.word}” is nearest to “{sense}”: cosine {near.values[-1]:.2f}, {rest}."
-    known = [f"{line.name} {line.values[-1]:.2f}" for line in curves]
+        rest = ", ".join(f"{_cosine(line)} to “{line.name.split('“')[1]}" for line in others)
+        return f"In the last layer your “{words.word}” is nearest to “{sense}”: cosine {_cosine(near)}, {rest}."
+    known = [f"{line.name} {_cosine(line)}" for line in curves]
     return f"“{words.word}” in the last layer, mean cosine: {', '.join(known)}."
+
+
+def _cosine(line: Line) -> str:
+    """A line's value in the last layer."""
+    return signed(line.values[-1], plus="")
 
 
 def draw_map(here: Here) -> None:
@@ -86,7 +92,7 @@ def draw_neighbours(here: Here) -> None:
     with right:
         layer = _layer(chosen)
     pool = library(here.model).words
-    itself = not controls.toggle(f"Leave out “{words.word}” itself", "other_words")
+    itself = not controls.toggle("Leave out the word itself", "other_words")
     context, static = st.columns(2, gap="large")
     with context:
         _neighbours(f"Nearest in context, layer {layer}", nearest(chosen, pool, layer, same_form=itself))
@@ -97,7 +103,7 @@ def draw_neighbours(here: Here) -> None:
 def _neighbours(title: str, found: list[Neighbour]) -> None:
     """A list of words in their sentences with the cosine."""
     st.html(f"<h2>{html.escape(title)}</h2>")
-    lines([f"<b>{cosine:.2f}</b>&ensp;{marked(one.text, one.start, one.end)}" for one, cosine in found])
+    lines([f"<b>{signed(cosine, plus='')}</b>&ensp;{marked(one.text, one.start, one.end)}" for one, cosine in found])
 
 
 def draw_sentences(here: Here) -> None:

@@ -9,9 +9,10 @@ import streamlit as st
 
 from bert_core import Trace, TraceRequest
 from bert_core.figures.meaning import YOURS
-from bert_core.measures.meaning import Occurrence, all_words, first_occurrences
+from bert_core.measures.meaning import Occurrence, all_words, first_occurrences, word_places
 from bert_core.measures.similarity import RandomPairs, random_pairs
 from bert_core.tasks.support import run_all
+from bert_core.tokenizer import Tokenizer
 from ui import controls, state
 from ui.state import Here
 from ui.views.task_models import examples, say
@@ -70,7 +71,7 @@ def word_set(here: Here) -> WordSet | None:
     if not word.strip():
         say("Type a word to look for.", strong=True)
         return None
-    sentences, senses = _sentences(shipped.get(chosen), word)
+    sentences, senses = _sentences(shipped.get(chosen), word, state.loaded(here.model).tokenizer)
     fresh = [text for text in mine if text not in sentences]
     found = first_occurrences(_traces(here.model, [*sentences, *fresh]), word)
     all_senses = [*senses, *(YOURS for _ in fresh)]
@@ -91,9 +92,10 @@ def _own_sentences(here: Here) -> list[str]:
     return list(dict.fromkeys(text for text in (here.text, here.pair, *lines) if text and text.strip()))
 
 
-def _sentences(entry: dict | None, word: str) -> tuple[list[str], list[str]]:
+def _sentences(entry: dict | None, word: str, tokenizer: Tokenizer) -> tuple[list[str], list[str]]:
     """Shipped sentences with the word, and the sense of each."""
     if entry is not None:
         return [text for text, _ in entry["sentences"]], [sense for _, sense in entry["sentences"]]
-    held = [text for text in examples("meaning")["set"] if word.strip().lower() in text.lower()][:FROM_SET]
+    near = (text for text in examples("meaning")["set"] if word.strip().lower() in text.lower())
+    held = [text for text in near if any(word_places(tokenizer.encode(text), word))][:FROM_SET]
     return held, [UNKNOWN] * len(held)

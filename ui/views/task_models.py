@@ -25,6 +25,9 @@ MARK = "background:color-mix(in srgb, #E69F00 34%, transparent);color:inherit;bo
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "assets" / "examples"
 ATTENTION = Path(__file__).resolve().parent.parent.parent / "pages" / "attention.py"
 
+#: Before a widget's key: where the session keeps the default that it last had.
+DEFAULT_OF = "_default_"
+
 #: Head that a task needs -> (its name in ModelInfo.tasks, in words).
 TASKS = {
     "classification": ("classify", "classification"), "token_classification": ("ner", "token-classification"),
@@ -46,7 +49,7 @@ def open_view(options: list[str]) -> tuple[str, DeltaGenerator]:
     return chosen, right
 
 
-def with_head(here: Here, head: str, preferred: str, key: str) -> Here:
+def with_head(here: Here, head: str, preferred: str, key: str, label: str | None = None) -> Here:
     """The visitor's input with a model that has the head.
 
     The model of the sidebar if it has it; else one that the visitor chooses,
@@ -56,20 +59,28 @@ def with_head(here: Here, head: str, preferred: str, key: str) -> Here:
         head: of Model.heads.
         preferred: the shipped model of this task.
         key: parameter of the choice in the address.
+        label: what the task's labels say; a model with other words in its labels was trained for another task.
     """
     task, words = TASKS[head]
-    if head in state.loaded(here.model).model.heads:
+    loaded = state.loaded(here.model)
+    if head in loaded.model.heads and (label is None or may_say(loaded.config.id2label, label)):
         return here
     names = [name for name in state.model_names() if task in tasks_of(name)]
     if preferred not in names:
-        state.stop(f"{preferred} is not here, and {here.model} has no trained {words} head. "
+        that = "" if label is None else f" with the label “{label}”"
+        state.stop(f"{preferred} is not here, and {here.model} has no trained {words} head{that}. "
                    "Name a model that has one under Model: a folder or a hub id.")
-    names = [preferred, *(name for name in names if name != preferred)]
+    names = [preferred, *(name for name in names if name != preferred and label is None)]
     chosen = names[0]
     if len(names) > 1:
         chosen = controls.choice("Model of this picture", names, key, as_list=True, hide_label=True,
                                  help=f"{here.model} has no {words} head, so another model answers here.")
     return replace(here, model=chosen)
+
+
+def may_say(labels: Sequence[str], label: str) -> bool:
+    """Whether a classifier's labels have this word, or are bare numbers that leave it open."""
+    return any(label in name for name in labels) or all(name.startswith("LABEL_") for name in labels)
 
 
 def tasks_of(name: str) -> tuple[str, ...]:
@@ -83,6 +94,14 @@ def tasks_of(name: str) -> tuple[str, ...]:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _shipped_tasks(name: str) -> tuple[str, ...]:
     return load.describe_folder(load.SHIPPED / name).tasks
+
+
+def follow(key: str, default: str) -> None:
+    """Before the widget `key`: let a default that nobody has edited follow what it is the default of."""
+    before = st.session_state.get(DEFAULT_OF + key)
+    if before is not None and st.session_state.get(key) == before:
+        st.session_state[key] = default
+    st.session_state[DEFAULT_OF + key] = default
 
 
 def attempt(action: Callable[[], Value]) -> Value:
@@ -130,6 +149,12 @@ def share(p: float) -> str:
     return f"{100 * p:.1f} %"
 
 
+def signed(value: float, digits: int = 2, plus: str = "+") -> str:
+    """A number in words, with a minus sign for a hyphen and no sign before zero: '−0.31', '+1.20'."""
+    size = f"{abs(value):.{digits}f}"
+    return size if float(size) == 0 else f"{'−' if value < 0 else plus}{size}"
+
+
 def marked(text: str, start: int, end: int) -> str:
     """The text as escaped HTML with [start, end) marked."""
     before, word, after = (html.escape(part) for part in (text[:start], text[start:end], text[end:]))
@@ -147,9 +172,20 @@ def say(text: str, strong: bool = False) -> None:
     st.html(f"<p><strong>{words}</strong></p>" if strong else f"<p>{words}</p>")
 
 
-def attention_button(here: Here) -> None:
-    """A way to the attention inside this very answer: the same input, the same model, in this session."""
-    if ATTENTION.exists():
+def attention_buttons(*read: Here) -> None:
+    """A way to the attention inside this very answer, in this session.
+
+    Args:
+        read: each input that the model of the picture read by itself.
+    """
+    for n, here in enumerate(read if ATTENTION.exists() else ()):
         inputs = (("model", here.model), ("pair", here.pair or ""), ("text", here.text))
-        st.button(f"Open this in the attention of {here.model}", key="to_attention", icon=":material/open_in_new:",
-                  type="tertiary", on_click=going.to, args=(View("attention", inputs, ()),))
+        what = "this" if len(read) == 1 else f"sentence {n + 1}"
+        st.button(f"Open {what} in the attention of {here.model}", key="to_attention" + ("" if n == 0 else f"_{n}"),
+                  icon=":material/open_in_new:", type="tertiary", on_click=going.to,
+                  args=(View("attention", inputs, ()),))
+
+
+def as_typed(typed: Here, read: Here) -> Here:
+    """What stands in the shared fields, with the model of the picture: an example may have taken its place."""
+    return replace(typed, model=read.model)

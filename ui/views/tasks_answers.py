@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -13,7 +14,7 @@ from bert_core.tasks import Answer, Window, answer_windows, best_answers
 from bert_core.tasks.answers import MAX_ANSWER, answer_grids
 from ui import components, controls, state
 from ui.state import Here
-from ui.views.task_models import attempt, examples, lines, marked, or_example, say, share, try_buttons
+from ui.views.task_models import attempt, examples, follow, lines, marked, or_example, say, share, try_buttons
 
 #: Answers in the list.
 TOP = 5
@@ -23,7 +24,7 @@ def draw(here: Here) -> Here:
     """The best answer in the context, the grid it comes from, and its rivals.
 
     Returns:
-        The input that the picture is of.
+        The input that the grid is of: the question and, of a long context, one window.
     """
     shipped = [(entry["question"], entry["context"]) for entry in examples("tasks")["answers"]]
     try_buttons(shipped, "answers", only_first=True)
@@ -36,17 +37,24 @@ def draw(here: Here) -> Here:
     best = best_answers(windows, here.pair, top=TOP)
     st.html(f'<p style="font-size:1.2rem">{marked(here.pair, best[0].start, best[0].end)}</p>')
     say(_in_words(best[0], windows, here), strong=True)
-    shown = best[0].window
-    if len(windows) > 1:
-        names = [f"{n + 1}: characters {w.start} to {w.end}" for n, w in enumerate(windows)]
-        shown = names.index(controls.choice("Window", names, "window", names[best[0].window], as_list=True))
+    shown = _window(windows, best[0].window)
     grid, rivals = st.columns([3, 2], gap="large")
     with grid:
         components.mount("startend", "qa_grid", _payload(windows, shown, here.pair, best))
     with rivals:
         st.html("<h2>The likeliest answers</h2>")
         lines([_rival(one, len(windows) > 1) for one in best])
-    return here
+    window = windows[shown]
+    return replace(here, text=window.question, pair=here.pair[window.start:window.end])
+
+
+def _window(windows: Sequence[Window], best: int) -> int:
+    """The window whose grid is shown: that of the best answer, unless another one is chosen."""
+    if len(windows) == 1:
+        return best
+    names = [f"{n + 1}: characters {w.start} to {w.end}" for n, w in enumerate(windows)]
+    follow("window", names[best])
+    return names.index(controls.choice("Window", names, "window", names[best], as_list=True))
 
 
 def _in_words(best: Answer, windows: Sequence[Window], here: Here) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bert_core.figures import tasks as figures
 from bert_core.tasks import Reading, find_entities
 from bert_core.tasks.entities import AGGREGATIONS, OUTSIDE, kind_of
-from ui import components, controls, notices, state
+from ui import components, controls, notices, shell, state
 from ui.state import Here
 from ui.views.task_models import attempt, examples, or_example, say, try_buttons
 
@@ -23,11 +25,12 @@ def draw(here: Here) -> Here:
     """The text with its entities, then every label for every token.
 
     Returns:
-        The input that the picture is of.
+        The input that the picture is of: the sentence alone.
     """
     shipped = examples("tasks")["entities"]
     try_buttons([(text, None) for text in shipped], "entities")
-    here = or_example(here, shipped[0])
+    here = replace(or_example(here, shipped[0]), pair=None)
+    shell.say_cut(here)
     rule = controls.choice("Pieces of one word", ["first", *(a for a in AGGREGATIONS if a != "first")], "pieces")
     reading = attempt(lambda: find_entities(state.engine(), here.text, here.model, rule))
     if not reading.tokens:

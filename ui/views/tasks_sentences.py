@@ -9,10 +9,10 @@ import numpy as np
 from bert_core import Trace
 from bert_core.figures import tasks as figures
 from bert_core.measures.similarity import cosine_to, sentence_vector, unit
-from ui import components, notices, state
+from ui import components, notices, shell, state
 from ui.state import Here
 from ui.views.cls_answer import answer, labels_of, side, verdict
-from ui.views.task_models import examples, or_example, say, share, try_buttons
+from ui.views.task_models import examples, or_example, say, share, signed, try_buttons
 
 PARTS = ("hidden_states", "token_embeddings")
 #: The shipped model whose sentence vectors were tuned for similarity.
@@ -21,25 +21,28 @@ TUNED = "twin-bert-stsb"
 ON_MAP = 40
 
 
-def draw_pair(here: Here) -> Here:
+def draw_pair(here: Here) -> tuple[Here, ...]:
     """Similarity of two sentences; or a pair classifier's answer, where the chosen model is one.
 
     Returns:
-        The input with the model that made the picture.
+        What was read, with the model of the picture: both sentences as one input, or each by itself.
     """
     shipped = [tuple(pair) for pair in examples("tasks")["pairs"]]
     try_buttons(shipped, "pairs")
     here = or_example(here, *shipped[0])
     if here.pair is None:
         say("Type a second sentence above, or try a pair.", strong=True)
-        return here
+        return (here,)
     if "classification" in state.loaded(here.model).model.heads:
+        shell.say_cut(here)
         _draw_classifier(here)
-        return here
-    shipped = state.model_names()
-    tuned = replace(here, model=TUNED) if TUNED in shipped else here
+        return (here,)
+    tuned = replace(here, model=TUNED) if TUNED in state.model_names() else here
+    read = tuple(replace(tuned, text=text, pair=None) for text in (here.text, here.pair))
+    for one in read:
+        shell.say_cut(one)
     _draw_similarity(here, tuned)
-    return tuned
+    return read
 
 
 def _draw_classifier(here: Here) -> None:
@@ -71,7 +74,7 @@ def _cosines(model: str, first: Trace, second: Trace) -> dict:
     values = [float(cosine_to(sentence_vector(first, kind), sentence_vector(second, kind))) for _, kind in kinds]
     return {
         "title": model, "text": None, "best": None, "low": -1.0, "high": 1.0, "hidden": 0,
-        "bars": [{"label": label, "value": value, "share": max(0.0, value), "text": f"cosine {value:.2f}"}
+        "bars": [{"label": label, "value": value, "share": max(0.0, value), "text": f"cosine {signed(value, plus='')}"}
                  for (label, _), value in zip(kinds, values)],
         "table": [[label, value] for (label, _), value in zip(kinds, values)],
     }
@@ -87,10 +90,17 @@ def _draw_tokens(first: Trace, second: Trace, model: str) -> None:
     say(f"Each sentence was read on its own by {model}; the map compares their tokens in the last layer.")
 
 
-def draw_acceptability(here: Here) -> None:
-    """A second task for [CLS]: is this a sentence of English?"""
+def draw_acceptability(here: Here) -> Here:
+    """A second task for [CLS]: is this a sentence of English?
+
+    Returns:
+        The input that was read: the sentence alone.
+    """
     try_buttons([(text, None) for text in examples("tasks")["acceptability"]], "acceptability")
-    trace = state.trace(here.request(pair=None, parts=("logits",)))
+    here = replace(here, pair=None)
+    shell.say_cut(here)
+    trace = state.trace(here.request(parts=("logits",)))
     result = answer(trace)
     verdict([side(result, labels_of(trace))], "cola_verdict", f"{here.model} on the sentence")
     say(f"{here.model} says {result.label}, {share(result.probability)}.", strong=True)
+    return here
