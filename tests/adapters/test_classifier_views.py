@@ -1,0 +1,77 @@
+"""Classifiers that run through transformers on the pages: what can be told of them, and a plain reason for the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bert_core.load import Loaded, load_model
+from bert_core.measures.attribution import Target, finish, gradient_x_input, integrated_gradients, leave_one_out
+from bert_core.measures.pooler import head_operands
+from bert_core.trace import TraceRequest, run_batch
+from tests.adapters.families import FAMILIES, make_family
+from tests.payloads import drawn, visit
+
+STEMS = {"DeBERTa v2 and v3": "DebertaV2", "ModernBERT": "ModernBert", "unknown: MPNet": "MPNet"}
+TEXT = "the dog barked"
+
+
+@pytest.fixture(scope="module", params=STEMS)
+def classifier(request, tmp_path_factory) -> Loaded:
+    """A tiny random sequence classifier of another family."""
+    family = next(family for family in FAMILIES if family.name == request.param)
+    architecture = f"{STEMS[request.param]}ForSequenceClassification"
+    folder = make_family(tmp_path_factory.mktemp("classifier"), replace(family, architecture=architecture))
+    return load_model(str(folder))
+
+
+@pytest.fixture
+def look(classifier, monkeypatch):
+    """look(page, view) -> the page run with the classifier as its model."""
+    monkeypatch.setenv("BOTH_WAYS_MODEL", classifier.name)
+
+    def run(page: str, view: str):
+        at = visit(page, view=view, text=TEXT)
+        assert not at.exception
+        return at
+
+    return run
+
+
+def said(at) -> str:
+    return "\n".join(element.proto.body for element in at.get("html"))
+
+
+@pytest.mark.parametrize("method", [integrated_gradients, gradient_x_input])
+def test_gradients_are_refused_with_a_reason(classifier, method):
+    with pytest.raises(ValueError, match="runs through transformers: gradients"):
+        finish(method(classifier, TraceRequest(TEXT), Target("classification", 1)))
+
+
+def test_the_head_is_refused_with_a_reason(classifier):
+    trace = run_batch(classifier, [TraceRequest(TEXT)])[0]
+    with pytest.raises(ValueError, match="runs through transformers: only a head"):
+        head_operands(classifier, trace, "classification")
+
+
+def test_the_answer_keeps_the_accounts_that_there_are(classifier, look):
+    at = look("cls", "Answer")
+    strip = drawn(at, "influence")
+    assert [row["name"] for row in strip["rows"]] == ["left out", "attention"]
+    trace = run_batch(classifier, [TraceRequest(TEXT)])[0]
+    winner = int(trace.logits.argmax())
+    expected = finish(leave_one_out(classifier, TraceRequest(TEXT), Target("classification", winner)))
+    assert strip["arrays"]["values"][0] == pytest.approx(expected.values, abs=1e-4)
+    assert strip["arrays"]["values"][1] == pytest.approx(trace.attention_probs[-1, :, 0].mean(axis=0), abs=1e-5)
+    assert "There are no gradients here. " in said(at)
+    assert "runs through transformers" in said(at)
+
+
+@pytest.mark.parametrize(("page", "view", "reason"), [
+    ("cls", "The head", "only a head on this explorer"), ("attention", "Attribution", "gradients are taken only"),
+])
+def test_what_can_not_be_shown_is_said_in_one_line(look, page, view, reason):
+    at = look(page, view)
+    assert reason in said(at)
+    assert drawn(at, "ready")["text"] == TEXT

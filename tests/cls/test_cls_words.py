@@ -1,0 +1,75 @@
+"""The [CLS] page's words and widgets: signs, defaults that follow the sentence, the head of the next-sentence lab."""
+
+import pytest
+
+from bert_core import TraceRequest, load_engine
+from bert_core.figures.cls import numbered
+from bert_core.load import shipped_names
+from tests.payloads import drawn, visit
+from ui.views.task_models import signed
+
+GOOD, BAD = "I loved this film.", "I hated this film."
+PAIR = {"text": "The girl opened the old wooden box.", "pair": "Inside she found a letter."}
+needs_classifier = pytest.mark.skipif("twin-bert-sst2" not in shipped_names(), reason="no classifier is shipped")
+
+
+@pytest.mark.parametrize(("value", "options", "written"), [
+    (1.2, {}, "+1.20"), (-0.312, {}, "−0.31"), (-0.001, {}, "0.00"), (0.5, {"plus": ""}, "0.50"),
+    (-0.00012, {"digits": 4}, "−0.0001"),
+])
+def test_signs(value, options, written):
+    assert signed(value, **options) == written
+
+
+def test_tokens_on_an_axis_are_no_html():
+    assert numbered(["<s>", "a&b"]) == ["0 &lt;s&gt;", "1 a&amp;b"]
+
+
+def change(**address: str):
+    at = visit("cls", view="Change a word", **address)
+    assert not at.exception
+    return at
+
+
+def retyped(at, text: str) -> str:
+    """What stands in the changed sentence after another sentence was typed."""
+    at.text_input(key="text").set_value(text).run()
+    assert not at.exception
+    return at.text_input(key="changed").value
+
+
+@needs_classifier
+def test_a_changed_sentence_that_nobody_edited_follows_the_sentence():
+    at = change(text=GOOD)
+    assert retyped(at, BAD) == BAD
+    assert retyped(at, GOOD) == GOOD
+
+
+@needs_classifier
+def test_an_edited_or_linked_changed_sentence_stays():
+    assert retyped(change(text=GOOD, changed=BAD), "Nothing.") == BAD
+    at = change(text=GOOD)
+    at.text_input(key="changed").set_value(BAD).run()
+    assert retyped(at, "Nothing.") == BAD
+
+
+@needs_classifier
+def test_an_example_of_a_change_stands_even_where_its_new_sentence_stood_before():
+    at = change(text=GOOD)
+    button = at.button(key="try_change_0")
+    old, new = button.label.split(" → ")
+    retyped(at, new)
+    at.button(key="try_change_0").click().run()
+    assert (at.text_input(key="text").value, at.text_input(key="changed").value) == (old, new)
+
+
+def test_the_head_of_the_next_sentence_lab_can_be_opened():
+    closed, opened = (visit("cls", view="Next sentence", model="twin-bert", open_head=flag, **PAIR)
+                      for flag in ("false", "true"))
+    assert not closed.exception
+    assert not opened.exception
+    with pytest.raises(AssertionError, match="no component operands"):
+        drawn(closed, "operands")
+    logit = load_engine("twin-bert").run(TraceRequest(*PAIR.values(), model="twin-bert")).nsp_logits.max()
+    words = "\n".join(element.proto.body for element in opened.get("html"))
+    assert f"the run itself gave {signed(float(logit), 4)}" in words

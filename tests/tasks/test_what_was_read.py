@@ -1,0 +1,101 @@
+"""The Tasks page says, opens and reports the inputs that its model really read."""
+
+import pytest
+
+from bert_core.load import shipped_names
+from tests.payloads import drawn, is_ready, visit
+from ui.state import DEFAULT_TEXT
+from ui.views.task_models import may_say
+
+FIRST, SECOND = "A man plays the guitar.", "Someone makes music."
+LONG = "Anna Smith built the bridge. " + "It was raining all day. " * 120 + "The bridge opened in May 1881."
+needs_tuned = pytest.mark.skipif(
+    not {"twin-bert-ner", "twin-bert-squad", "twin-bert-cola", "twin-bert-sst2"} <= set(shipped_names()),
+    reason="a fine-tuned model is not shipped")
+
+
+def said(at) -> str:
+    assert not at.exception
+    return "\n".join(element.proto.body for element in at.get("html"))
+
+
+def opened(at, key: str) -> tuple[str, str]:
+    """Sentence and second sentence of the Attention page that a button opens."""
+    at.button(key=key).click().run()
+    assert not at.exception
+    assert at.session_state["_page"] == "attention"
+    return at.session_state["text"], at.session_state["pair"]
+
+
+@needs_tuned
+def test_a_context_that_is_read_in_windows_is_not_called_cut():
+    words = said(visit("tasks", view="Answers", text="When did the bridge open?", pair=LONG))
+    assert "it was read in 2 windows" in words
+    assert "Cut at" not in words
+
+
+@needs_tuned
+@pytest.mark.parametrize("view", ["Entities", "Acceptability", "Sentence pairs"])
+def test_what_is_cut_is_still_said(view):
+    assert "Cut at this model" in said(visit("tasks", view=view, text=LONG, pair=SECOND))
+
+
+@needs_tuned
+@pytest.mark.parametrize("view", ["Entities", "Acceptability"])
+def test_a_second_sentence_that_was_not_read_neither_cuts_nor_is_opened(view):
+    at = visit("tasks", view=view, text=FIRST, pair=LONG)
+    assert "Cut at" not in said(at)
+    assert opened(at, "to_attention") == (FIRST, "")
+
+
+def test_sentences_that_were_read_apart_are_opened_apart():
+    assert opened(visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND), "to_attention") == (FIRST, "")
+    assert opened(visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND), "to_attention_1") == (SECOND, "")
+
+
+@needs_tuned
+def test_the_window_that_is_shown_is_opened():
+    at = visit("tasks", view="Answers", text="When did the bridge open?", pair=LONG)
+    start, end = (int(word) for word in at.selectbox(key="window").value.split("characters ")[1].split(" to "))
+    assert start > 0
+    assert opened(at, "to_attention") == ("When did the bridge open?", LONG[start:end])
+
+
+@needs_tuned
+def test_the_window_follows_the_best_answer_until_one_is_chosen():
+    at = visit("tasks", view="Answers", text="When did the bridge open?", pair=LONG)
+    first, second = at.selectbox(key="window").options
+    assert at.selectbox(key="window").value == second
+    at.text_input(key="text").set_value("Who built the old bridge?").run()
+    assert at.selectbox(key="window").value == first
+    at.selectbox(key="window").set_value(second).run()
+    at.text_input(key="text").set_value("Who built this old bridge?").run()
+    assert at.selectbox(key="window").value == second
+
+
+@needs_tuned
+def test_a_judge_of_something_else_does_not_judge_acceptability():
+    at = visit("tasks", view="Acceptability", text=FIRST, model="twin-bert-sst2")
+    assert "twin-bert-cola says acceptable" in said(at)
+
+
+@pytest.mark.parametrize(("labels", "may"), [
+    (("unacceptable", "acceptable"), True), (("LABEL_0", "LABEL_1"), True), ((), True),
+    (("negative", "positive"), False),
+])
+def test_labels_say_what_a_classifier_was_trained_for(labels, may):
+    assert may_say(labels, "acceptable") == may
+
+
+@pytest.mark.parametrize(("page", "view"), [("tasks", "Entities"), ("tasks", "Sentence pairs"),
+                                            ("cls", "Next sentence")])
+def test_an_example_is_not_reported_as_the_input(page, view):
+    at = visit(page, view=view)
+    assert "An example until you type your own" in said(at)
+    assert is_ready(at)["text"] == DEFAULT_TEXT
+
+
+def test_the_words_on_pairs_are_those_of_the_picture():
+    at = visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND)
+    assert "Each sentence is read on its own. The bars" in said(at)
+    assert all(bar["text"].startswith("cosine ") for side in drawn(at, "verdict")["sides"] for bar in side["bars"])
