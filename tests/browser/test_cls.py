@@ -75,6 +75,18 @@ def test_a_changed_word_stands_beside_the_old_answer(visitor):
     shows(visitor, "positive", good, 1)
 
 
+def test_the_changed_sentence_follows_until_it_is_edited(visitor):
+    visitor.open("cls", text=GOOD, view="Change a word")
+    if not is_here(visitor, CLASSIFIER):
+        return
+    visitor.in_sentence(GOOD, label="Changed sentence")
+    visitor.type(BAD)
+    visitor.in_sentence(BAD, label="Changed sentence")
+    visitor.type("I hated", label="Changed sentence")
+    visitor.type(GOOD)
+    visitor.in_sentence("I hated", label="Changed sentence")
+
+
 def test_the_head_is_opened_down_to_its_numbers(visitor):
     visitor.open("cls", text=GOOD, view="The head")
     if not is_here(visitor, CLASSIFIER):
