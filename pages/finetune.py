@@ -6,4 +6,4 @@ from ui.views import finetune
 here = shell.open_page("finetune", needs_model=False)
 spec, files = finetune.settings()
 finetune.page(spec, files)
-shell.close_page(here, note="fine-tuning starts from twin-bert: CPU, one thread, float32")
+shell.close_page(here, shown=finetune.status_line(spec))

@@ -6,4 +6,4 @@ from ui.views import pretrain
 here = shell.open_page("pretrain", needs_model=False)
 spec = pretrain.settings()
 pretrain.page(spec)
-shell.close_page(here, note="the tiny BERT above: CPU, one thread, float32")
+shell.close_page(here, shown=pretrain.status_line(spec))

@@ -143,16 +143,17 @@ def _cut_line(encoding: Encoding, limit: int) -> str:
     return f"Cut at this model's limit of {limit} tokens, {encoding.dropped:,} pieces did not fit: {where}."
 
 
-def close_page(here: Here, note: str = "") -> None:
+def close_page(here: Here, note: str = "", shown: str = "") -> None:
     """End a page: how to read it, what it doesn't prove, the status bar and `data-ready`.
 
     Args:
         note: added to the status bar, such as 'right side hidden'.
+        shown: the whole status bar of a page that shows another model than the chosen one.
     """
     below = prose(here.page, str(st.session_state.get("view", ""))).below
     if below:
         st.html(below)
-    notices.ready(here.text, status_line(here, note), state.dropped())
+    notices.ready(here.text, shown or status_line(here, note), state.dropped())
 
 
 def status_line(here: Here, note: str = "") -> str:

@@ -1,5 +1,5 @@
 // The film of a training run: one sentence under every checkpoint, from the random start on.
-// data: {steps, tokens, gaps, guesses[F][P][K] = [token, p], layers, heads, words, groups, frame, layer, head,
+// data: {steps, tokens, gaps, cut (gaps that did not fit), guesses[F][P][K] = [token, p], layers, heads, words, groups, frame, layer, head,
 // arrays: attention (F, L, H, T, T) quantised, places (F, W, 2)}. Sends {frame, layer, head} when one is chosen.
 
 const GROUP_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000"];
@@ -90,10 +90,21 @@ function says(panel, film, state) {
     return { t, k: kind, i, l: gap >= 0 ? best[gap][0][0] : "" };
   }), { select: "none", label: "The sentence" });
   const bars = child(panel, "div", "film-bars");
-  bars.replaceChildren(...film.gaps.slice(0, 3).flatMap((_, gap) => best[gap].map(([token, p]) => bar(token, p))));
-  if (!film.gaps.length) bars.replaceChildren(make("p", "film-hint", "Write [MASK] in the sentence to make it guess."));
+  bars.replaceChildren(...film.gaps.slice(0, 3).flatMap((at, gap) => gapBars(best[gap], film.gaps.length > 1 ? `gap at ${at}` : "")));
+  if (!film.gaps.length) bars.replaceChildren(make("p", "film-hint", hint(film)));
   numbersTable(panel, "First guess at each checkpoint", ["steps", ...film.gaps.map((g) => `gap at ${g}`), "probability"],
     () => film.steps.map((s, f) => [String(s), ...film.guesses[f].map((g) => g[0][0]), film.guesses[f][0]?.[0][1] ?? ""]));
+}
+
+// The bars of one gap, under its name where there are several.
+function gapBars(best, name) {
+  const lines = make("div", "film-gap");
+  lines.append(...best.map(([token, p]) => bar(token, p)));
+  return name ? [make("p", "film-hint", name), lines] : [lines];
+}
+
+function hint(film) {
+  return film.cut ? "Its [MASK] was cut off with the end of the sentence." : "Write [MASK] in the sentence to make it guess.";
 }
 
 function bar(token, p) {

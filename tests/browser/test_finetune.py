@@ -9,6 +9,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 
 #: Milliseconds for the trainer on a busy machine.
 TRAINER = 600_000
+#: States of a run that still wants the trainer.
+UNFINISHED = ("waiting", "running")
 TABLE = "text;kind\n" + "".join(f"the sun number {n};day\nthe moon number {n};night\n" for n in range(12)) + "bad row\n"
 
 
@@ -34,16 +36,23 @@ def test_train_the_head_try_a_sentence_read_errors_and_keep_it(visitor):
         expect(page.locator(".js-plotly-plot").nth(1)).to_be_visible()
     page.get_by_role("radio", name="Keep it", exact=True).click()
     page.get_by_role("button", name="Keep it for this visit").click()
-    expect(page.get_by_text("Kept as mine:topic-frozen-")).to_be_visible()
+    expect(page.get_by_text(re.compile("Kept as mine:topic-frozen-[0-9a-f]{8}-e40:"))).to_be_visible()
     visitor.no_traceback()
 
 
-def test_cancel_at_once_and_again_later(visitor):
+def test_cancel_at_once_while_it_prepares_and_between_steps(visitor):
     page = visitor.open("finetune", task="Sentiment")
-    page.get_by_role("button", name="Train", exact=True).click()
-    page.get_by_role("button", name="Cancel", exact=True).click()
-    wait_state(page, "stopped")
-    expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
+    far = re.compile(r"Step [1-9]\d* of 68")
+    for moment in (None, "Getting ready", far):
+        page.get_by_role("button", name="Train", exact=True).click()
+        wait_state(page, *UNFINISHED)
+        if moment:
+            expect(page.get_by_text(moment)).to_be_visible(timeout=TRAINER)
+        page.get_by_role("button", name="Cancel", exact=True).click()
+        wait_state(page, "stopped")
+        if moment is not far:
+            expect(page.get_by_text("Stopped. Step 0")).to_be_visible()
+        expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
     visitor.no_traceback()
 
 

@@ -105,6 +105,29 @@ def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visito
     watching.no_traceback()
 
 
+def test_the_page_says_which_run_is_on_screen_when_the_controls_say_another(visitor):
+    page = visitor.open("pretrain", seed="3", **SMALL)
+    expect(page.get_by_text("As in the paper, 2 × 64, seed 3. Not begun")).to_be_visible()
+    button(page, "One step").click()
+    wait_state(page, "paused")
+    expect(page.locator(".js-plotly-plot").first.get_by_text("As in the paper, 2 × 64, seed 3")).to_be_visible()
+    page.get_by_label("Seed").fill("4")
+    page.get_by_label("Seed").press("Enter")
+    expect(page.get_by_text("On screen is As in the paper, 2 × 64, seed 3.")).to_be_visible()
+    button(page, "Reset").click()
+    wait_state(page, "none")
+    expect(page.get_by_text("On screen is")).to_have_count(0)
+    expect(page.get_by_text("tiny BERT · 2 layers × 4 heads")).to_contain_text("seed 4")
+    visitor.no_traceback()
+
+
+def test_bars_of_several_gaps_say_whose_they_are(visitor):
+    page = visitor.open("pretrain", film="Anna the [MASK] bakes the [MASK].")
+    expect(page.locator(".film-bars .film-hint")).to_have_text(["gap at 3", "gap at 6"])
+    expect(page.locator(".film-line")).to_have_count(10)
+    visitor.no_traceback()
+
+
 def test_what_a_step_sees_and_an_experiment_asked_first(visitor):
     page = visitor.open("pretrain", experiment="One way")
     expect(page.get_by_text("A token may look only to its left")).to_be_visible()

@@ -20,14 +20,20 @@ def lesson() -> pairs.Lesson:
 
 @pytest.fixture(scope="module")
 def seen(lesson) -> list[pairs.Seen]:
-    """Pairs of as many steps as 100,000 pieces take."""
+    """Pairs of as many steps as 100,000 pieces that may be chosen take."""
     spec, found, total, step = PretrainSpec(batch=32), [], 0, 0
     while total < TOKENS:
         batch = pairs.seen_at(lesson, spec, step)
-        total += sum(len(pair.example.ids) for pair in batch)
+        total += candidates(lesson, batch)
         found += batch
         step += 1
     return found
+
+
+def candidates(lesson: pairs.Lesson, batch: list[pairs.Seen]) -> int:
+    """Pieces that may be chosen: neither [CLS], [SEP] nor [UNK]."""
+    special = (lesson.special.cls, lesson.special.sep, lesson.special.unk)
+    return sum(int((~np.isin(pair.example.ids, special)).sum()) for pair in batch)
 
 
 def within(count: int, n: int, share: float) -> bool:
@@ -36,11 +42,11 @@ def within(count: int, n: int, share: float) -> bool:
 
 
 def test_shares_over_100_000_pieces_are_binomial(lesson, seen):
-    special = (lesson.special.cls, lesson.special.sep, lesson.special.unk)
-    candidates = sum(int((~np.isin(p.example.ids, special)).sum()) for p in seen)
+    total = candidates(lesson, seen)
+    assert total >= TOKENS
     outcomes = np.concatenate([p.corrupted.outcome for p in seen])
     chosen = int((outcomes > 0).sum())
-    assert within(chosen, candidates, 0.15)
+    assert within(chosen, total, 0.15)
     for outcome, share in ((MASKED, 0.8), (RANDOM, 0.1), (KEPT, 0.1)):
         assert within(int((outcomes == outcome).sum()), chosen, share)
 

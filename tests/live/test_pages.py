@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bert_core.training.live.specs import PretrainSpec
+from ui.views import pretrain_runs
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120
 ODD = ["", "[MASK]", "[MASK] [MASK] [MASK] [MASK]", "<script>alert(1)</script>", "漢字 😀 שלום", "a\u0007b", "x" * 160]
@@ -35,6 +38,59 @@ def test_an_experiment_changes_the_run_and_asks_first(pretrain):
     assert [radio.key for radio in pretrain.radio] == ["ask_One way"]
     pretrain.selectbox(key="experiment").set_value("As in the paper").run()
     assert not pretrain.radio
+
+
+def said(app: AppTest) -> str:
+    return " ".join(str(element.proto.body) for element in app.get("html"))
+
+
+def test_a_sentence_that_is_cut_says_so_and_counts_its_gaps(pretrain):
+    pretrain.text_input(key="film").set_value("x " + "qwertz " * 12 + "[MASK] [MASK]").run()
+    assert "Cut at 64 tokens" in said(pretrain)
+    assert "2 × [MASK] among them" in said(pretrain)
+    pretrain.text_input(key="film").set_value("Anna the [MASK].").run()
+    assert "Cut at" not in said(pretrain)
+
+
+def test_own_text_before_play_says_that_the_shipped_one_is_shown(pretrain):
+    pretrain.text_area(key="own_text").set_value("The cat sat down. The dog ran off. " * 20).run()
+    assert "show the shipped text" in said(pretrain)
+    pretrain.text_area(key="own_text").set_value("").run()
+    assert "show the shipped text" not in said(pretrain)
+
+
+def test_runs_are_called_by_experiment_seed_and_what_departs():
+    found = {entry["title"]: pretrain_runs.name_of(PretrainSpec(seed=3, **entry["change"]))
+             for entry in pretrain_runs.experiments().values()}
+    assert found == {title: f"{title}, seed 3" for title in found}
+    assert pretrain_runs.name_of(PretrainSpec(layers=3, text="own", steps=300)) == (
+        "As in the paper, 3 × 128, own text, seed 0")
+    assert "causal" in pretrain_runs.status_line(PretrainSpec(causal=True))
+
+
+def epochs_page() -> None:
+    """A page with nothing but the choice of an epoch, of a run with as many frames as the session says."""
+    from types import SimpleNamespace
+
+    import streamlit as st
+
+    from ui.views import finetune
+
+    frames = tuple(range(st.session_state.get("frames", 3)))
+    st.text(str(finetune.epoch_of(SimpleNamespace(id="r", folder=SimpleNamespace(frames=lambda: frames)))))
+
+
+def test_a_chosen_epoch_stays_while_more_come_and_the_latest_is_followed():
+    app = AppTest.from_function(epochs_page, default_timeout=PATIENCE).run()
+    shown = []
+    for choice in ("1", None, "3", None):
+        if choice:
+            app.select_slider[0].set_value(choice).run()
+        else:
+            app.session_state["frames"] = len(app.select_slider[0].options) + 1
+            app.run()
+        shown.append(app.text[0].value)
+    assert shown == ["1", "1", "3", "4"]
 
 
 @pytest.mark.parametrize("parameters", [

@@ -40,6 +40,11 @@ def settings() -> tuple[FinetuneSpec, dict[str, str]]:
     return FinetuneSpec(task, way, seed=seed), {}
 
 
+def status_line(spec: FinetuneSpec) -> str:
+    """The model on screen, for the status bar."""
+    return f"{spec.base} with a new linear layer over [CLS] · CPU, one thread, float32"
+
+
 def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Everything that moves while a run goes on."""
     run = training.current(RUN, FinetuneSpec.kind)
@@ -137,12 +142,20 @@ def accuracy(together: list[RunView], run: RunView | None) -> None:
 
 
 def epoch_of(run: RunView) -> int:
-    """The epoch that the visitor looks at; the latest unless the address says another."""
+    """The epoch that the visitor looks at; the latest unless they chose another."""
     frames = [str(n) for n in run.folder.frames()]
     if len(frames) < 2:
         return int(frames[0]) if frames else 0
-    chosen = st.select_slider("After epoch", frames, value=frames[-1], key=f"epoch_{run.id}_{len(frames)}")
+    kept, key = st.session_state.get(f"_epoch_{run.id}"), f"epoch_{run.id}_{len(frames)}"
+    chosen = st.select_slider("After epoch", frames, value=kept if kept in frames else frames[-1], key=key,
+                              on_change=keep_epoch, args=(run.id, key, frames[-1]))
     return int(chosen)
+
+
+def keep_epoch(run_id: str, key: str, latest: str) -> None:
+    """Stay at the chosen epoch while more of them come; whoever chose the latest follows it."""
+    chosen = st.session_state[key]
+    st.session_state[f"_epoch_{run_id}"] = None if chosen == latest else chosen
 
 
 # --- a sentence of one's own -------------------------------------------------

@@ -13,8 +13,8 @@ def upload() -> dict[str, str]:
     file = st.file_uploader(
         "A CSV or TSV with a header line: one column of texts, one of labels", type=["csv", "tsv", "txt"],
         key="own_table", help=f"UTF-8, at most {tables.MAX_BYTES // 1000:,} kB, {tables.MAX_ROWS:,} rows, texts of "
-        f"{tables.MAX_TEXT} characters and {tables.MAX_READ // 1000} kB in all, {tables.MIN_CLASSES} to {tables.MAX_CLASSES} classes with at least "
-        f"{tables.MIN_EACH} rows each.")
+        f"{tables.MAX_TEXT} characters and {tables.MAX_READ // 1000} kB in all, {tables.MIN_CLASSES} to "
+        f"{tables.MAX_CLASSES} classes with at least {tables.MIN_EACH} rows each.")
     if file is None:
         notices.note(f"Choose a table: at most {tables.MAX_ROWS:,} rows, and {tables.MAX_READ // 1000} kB of text in "
                      f"all, {tables.MAX_READ // 100:,} sentences of 100 letters, so that a run fits its time. It stays "

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import html
-import tomllib
 from dataclasses import replace
-from functools import cache
 
 import streamlit as st
 
 from bert_core.training.live import film as filming
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import check_text
-from bert_core.training.live.world import TEACHING
 from ui import components, controls, notices, state, training, visitors
 from ui.training import RunView
-from ui.views import pretrain_curves
+from ui.views import pretrain_curves, pretrain_runs
 
 SENTENCE = "Anna the [MASK] bakes the bread in the [MASK]."
 SIZES = {"2 layers × 64": (2, 64), "2 layers × 128": (2, 128), "3 layers × 128": (3, 128), "4 layers × 128": (4, 128),
@@ -26,15 +23,9 @@ MAX_SENTENCE = 160
 RUN, OVER = "run", "over"
 
 
-@cache
-def experiments() -> dict[str, dict]:
-    """Name -> title, change, question, options, expected, why."""
-    return tomllib.loads((TEACHING / "experiments.toml").read_text(encoding="utf-8"))
-
-
 def settings() -> PretrainSpec:
     """The run that the controls describe."""
-    titles = {entry["title"]: entry for entry in experiments().values()}
+    titles = {entry["title"]: entry for entry in pretrain_runs.experiments().values()}
     with controls.row():
         chosen = titles[controls.choice("Experiment", list(titles), "experiment", as_list=True)]
         size = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
@@ -82,13 +73,29 @@ def page(spec: PretrainSpec) -> None:
     def draw() -> None:
         now = training.current(RUN, PretrainSpec.kind)
         buttons(now, spec)
+        say_what_counts(now, spec)
         sentence = controls.text("A sentence about the small world; [MASK] is a gap", "film", SENTENCE, MAX_SENTENCE)
         show_film(now, now.spec if now else spec, sentence)
         pretrain_curves.draw(now, now.spec if now else spec, underneath(now))
-        if training.goes_on(now) != going:
+        if training.goes_on(now) != going or (now and now.id) != (run and run.id):
             st.rerun()
 
     training.ticking(draw, going)
+
+
+def status_line(spec: PretrainSpec) -> str:
+    """What the status bar says: the run on screen, or the one that the controls describe."""
+    run = training.current(RUN, PretrainSpec.kind)
+    return pretrain_runs.status_line(run.spec if run else spec)
+
+
+def say_what_counts(run: RunView | None, spec: PretrainSpec) -> None:
+    """Where the controls or the visitor's text are not what is on screen."""
+    if run is not None and run.spec != spec:
+        notices.note(f"On screen is {pretrain_runs.name_of(run.spec)}. What the controls say now, "
+                     f"{pretrain_runs.name_of(spec)}, takes effect after Reset.")
+    if spec.text == "own" and run is None:
+        notices.note("Until Play, film and batch show the shipped text; your own is learned from then on.")
 
 
 def underneath(run: RunView | None) -> RunView | None:
@@ -119,7 +126,8 @@ def buttons(run: RunView | None, spec: PretrainSpec) -> None:
     third.button("Reset", key="reset", icon=":material/restart_alt:", width="stretch", disabled=run is None,
                  on_click=act, args=("reset", spec))
     with line:
-        text = training.status_text(run.status) if run else "Not begun: you see the random start."
+        where = training.status_text(run.status) if run else "Not begun: you see the random start."
+        text = f"{pretrain_runs.name_of(run.spec if run else spec)}. {where}"
         st.html(f'<p class="bw-result" role="status" data-state="{status or "none"}">{html.escape(text)}</p>')
         if run and run.status.steps:
             st.progress(min(1.0, run.status.step / run.status.steps))
@@ -174,11 +182,14 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
         shots = [shot(str(run.folder.path), step, sentence, run.folder, spec) for step in frames]
     else:
         shots = [start_shot(replace(spec, text="shipped", steps=1), sentence)]
+    if shots[0].dropped:
+        notices.note(cut_line(shots[0]))
     layer, head = controls_of_film(spec)
     header = {
         "steps": [s.step for s in shots], "tokens": list(shots[0].tokens), "gaps": list(shots[0].gaps),
         "guesses": [[[[g.token, round(g.probability, 5)] for g in gap] for gap in s.guesses] for s in shots],
         "words": list(shots[0].words), "groups": list(shots[0].groups), "layer": layer, "head": head,
+        "cut": shots[0].gaps_cut,
     }
     frame = state.param("frame", lambda raw: _below(raw, len(shots)), None)
     if frame is not None:
@@ -186,6 +197,12 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
     attention = components.quantise(filming.np.stack([s.attention for s in shots]))
     data = components.pack(header, {"attention": attention, "places": filming.project(shots)})
     components.mount("live_film", "film", data, on_event=lambda message: keep(message, len(shots), spec))
+
+
+def cut_line(one: filming.Shot) -> str:
+    """That the film does not show the whole sentence."""
+    lost = f", {one.gaps_cut} × [MASK] among them" if one.gaps_cut else ""
+    return f"Cut at {filming.MAX_TOKENS} tokens: {one.dropped} pieces of the sentence did not fit{lost}."
 
 
 def controls_of_film(spec: PretrainSpec) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from bert_core.training.live.text import learn_vocabulary, shipped_text, split_t
 from bert_core.training.packing import IS_NEXT, NO_PAIR
 from ui import components, controls, notices
 from ui.training import RunView
+from ui.views import pretrain_runs
 
 #: Pairs of a batch that are shown.
 SHOWN_PAIRS = 5
@@ -41,8 +42,8 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
     if run is None and under is None:
         notices.note("The curves begin with the first steps: words guessed right, losses, learning rate, gradient.")
         return
-    shown = [RunCurves(name, one.folder.arrays("curves") or EMPTY)
-             for name, one in (("this run", run), ("the run before", under)) if one is not None]
+    shown = [RunCurves(pretrain_runs.name_of(one.spec) + when, one.folder.arrays("curves") or EMPTY)
+             for one, when in ((run, ""), (under, " (before)")) if one is not None]
     levels = (run or under).folder.values("levels") if run or under else None
     steps = max([spec.steps, *(one.spec.steps for one in (run, under) if one)])
     left, right = st.columns([1.15, 1])
@@ -55,7 +56,10 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
              ("gradient", "gradient norm", True))
     for column, (curve, title, log) in zip(thirds, kinds):
         with column:
-            components.chart(figures.small_figure(shown, curve, title, steps, log), curve)
+            if curve == "nsp_loss" and not any(one.spec.nsp for one in (run, under) if one):
+                notices.note("No NSP loss to draw: this run leaves it out.")
+            else:
+                components.chart(figures.small_figure(shown, curve, title, steps, log), curve)
     numbers(shown)
 
 

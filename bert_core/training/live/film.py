@@ -45,6 +45,7 @@ class Shot(NamedTuple):
         attention: (L, H, Tq, Tk) probabilities.
         words, groups: words of the vocabulary, and what each one is.
         vectors: (W, D) their embeddings.
+        dropped, gaps_cut: pieces and [MASK]s of the sentence that did not fit MAX_TOKENS.
     """
 
     step: int
@@ -55,6 +56,8 @@ class Shot(NamedTuple):
     words: tuple[str, ...]
     groups: tuple[str, ...]
     vectors: np.ndarray
+    dropped: int
+    gaps_cut: int
 
 
 @lru_cache(maxsize=4)
@@ -103,8 +106,9 @@ def shoot(step: int, loaded: Loaded, text: str, spec: PretrainSpec) -> Shot:
     """One sentence under one checkpoint."""
     trace = trace_frame(loaded, text, spec)
     words, groups = shown_words(loaded.tokenizer)
-    return Shot(step, trace.encoding.tokens, trace.encoding.mask_positions, guesses(loaded, trace),
-                trace.attention_probs, words, groups, word_vectors(loaded, words))
+    encoding = trace.encoding
+    return Shot(step, encoding.tokens, encoding.mask_positions, guesses(loaded, trace), trace.attention_probs,
+                words, groups, word_vectors(loaded, words), encoding.dropped, len(encoding.masks_beyond))
 
 
 def guesses(loaded: Loaded, trace: Trace) -> list[list[Guess]]:
