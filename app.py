@@ -11,7 +11,7 @@ if __name__ == "__main__":  # a session's run
     with TURNS.one():
         page = shell.navigation()
         shell.frame(page)
-        page.run()
+        shell.run(page)
 else:  # `streamlit run app.py` finds `app` by its constructor and imports it
     from ui.server import Start
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.load import Loaded
+from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import Trace, TraceRequest
 
 #: Guesses shown for each gap, and decimals of every number.
@@ -37,7 +38,7 @@ def screen_numbers(trace: Trace, loaded: Loaded) -> dict[str, Any]:
         for position, logits in zip(trace.mlm_positions, trace.mlm_logits, strict=True):
             numbers[f"position {position}"] = _best(logits, loaded)
     if trace.has("lm_logits"):
-        numbers["next"] = _best(trace.lm_logits[-2], loaded)
+        numbers["next"] = _best(trace.lm_logits[last_read(trace)], loaded)
     if trace.has("nsp_logits") and trace.request.pair is not None:
         numbers["is next"] = _rounded(_softmax(trace.nsp_logits)[:1])[0]
     return numbers

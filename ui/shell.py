@@ -11,6 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from bert_core import MissingPart
 from bert_core.tokenizer import Encoding
 from ui import classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
 from ui.state import Here
@@ -65,6 +66,14 @@ def frame(page: st.Page) -> None:
     classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
     _sidebar()
+
+
+def run(page: st.Page) -> None:
+    """The page's own script; a part that the model lacks ends it with a line that says why."""
+    try:
+        page.run()
+    except MissingPart as gap:
+        state.stop(str(gap))
 
 
 def _inputs() -> None:

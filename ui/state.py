@@ -17,6 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from bert_core import LoadError, MissingPart, Trace, TraceRequest, load_engine
 from bert_core.load import Loaded, shipped_names
+from bert_core.model import Model
 from bert_core.serving import Engine, Superseded
 from bert_core.serving.engine import Steps
 from bert_core.tokenizer import Encoding
@@ -109,6 +110,19 @@ def _loaded(name: str) -> Loaded:
         raise LoadError(f"{name}: the run that it was made in is gone; train it again") from None
     engine().register(model)
     return model
+
+
+def ours(name: str, wanted: str) -> Loaded:
+    """A model whose layers are this project's own, or one line that says why there is no picture.
+
+    Args:
+        wanted: what the picture needs of it, such as 'its tables of embeddings'.
+    """
+    found = loaded(name)
+    if not isinstance(found.model, Model):
+        stop(f"{name} runs through transformers' own {found.config.model_type}, which does not give {wanted}. "
+             "Choose a BERT, such as twin-bert, for this view.")
+    return found
 
 
 def keep_own(model: Loaded, again: Callable[[], Loaded] | None = None) -> None:

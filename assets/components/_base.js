@@ -95,9 +95,9 @@ function numbersTable(parent, caption, columns, rows, shown = true) {
   const fill = () => {
     if (!box.open || box.querySelector(".bw-scroll")) return;
     const table = make("table");
-    table.appendChild(make("caption", "", caption));
+    table.appendChild(make("caption", "", typeof caption === "function" ? caption() : caption));
     const head = table.createTHead().insertRow();
-    for (const name of columns) head.appendChild(make("th", "", name, { scope: "col" }));
+    for (const name of columns) head.appendChild(name ? make("th", "", name, { scope: "col" }) : make("td"));
     const body = table.createTBody();
     for (const row of rows()) {
       const line = body.insertRow();

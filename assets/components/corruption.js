@@ -27,7 +27,7 @@ function tokenColumn(token) {
 function tallyRows(tally, candidates, draws) {
   const caption = make("caption", "", `${draws.toLocaleString("en")} draws over ${candidates} pieces, against what is expected (± two standard deviations)`);
   const head = make("thead"), line = head.appendChild(make("tr"));
-  for (const name of ["outcome", "counted", "expected", "share of the chosen", ""]) line.appendChild(make("th", "", name, { scope: "col" }));
+  for (const name of ["outcome", "counted", "expected", "share of the chosen", ""]) line.appendChild(name ? make("th", "", name, { scope: "col" }) : make("td"));
   const body = make("tbody");
   const most = Math.max(1, ...tally.filter((row) => row.share !== null).map((row) => Math.max(row.count, row.expected + 2 * row.deviation)));
   for (const row of tally) {

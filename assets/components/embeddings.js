@@ -60,7 +60,7 @@ export default function (component) {
     update(true);
     if (event.key === "Enter") tell();
   };
-  numbersTable(parentElement, `All dimensions of ${state.tokens[cell.t] ?? ""}`, ["dimension", ...state.strips.map((s) => NAMES[s])], () =>
+  numbersTable(parentElement, () => `All dimensions of ${state.tokens[cell.t] ?? ""}`, ["dimension", ...state.strips.map((s) => NAMES[s])], () =>
     Array.from({ length: state.width }, (_, d) => [d, ...state.strips.map((s) => value(state, s, cell.t, d))]));
   onThemeChange(parentElement, draw);
 }

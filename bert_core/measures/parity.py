@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from bert_core import model as bert
 from bert_core.load import Loaded
+from bert_core.request import reading_order
 from bert_core.tokenizer import Encoding
 
 #: Every stage of the page, in the order of the forward pass.
@@ -96,10 +97,13 @@ def applies_to(loaded: Loaded) -> bool:
 
 
 def to_inputs(loaded: Loaded, encoding: Encoding) -> bert.Inputs:
-    """The sentence as a batch of one, unpadded, under the model's own attention."""
-    ids, device = torch.tensor([encoding.input_ids]), loaded.model.device
+    """The sentence as a batch of one, unpadded, in the model's own order and under its own attention."""
+    order = reading_order(loaded.config, len(encoding))
+    own = slice(None) if order is None else torch.from_numpy(order)
+    ids, segments = (torch.tensor(row)[own][None] for row in (encoding.input_ids, encoding.token_type_ids))
+    device = loaded.model.device
     return bert.Inputs(
-        ids.to(device), torch.tensor([encoding.token_type_ids]).to(device),
+        ids.to(device), segments.to(device),
         torch.ones_like(ids, dtype=torch.bool).to(device), torch.tensor([loaded.config.is_decoder]).to(device),
     )
 

@@ -73,10 +73,13 @@ class LocalEngine:
             with self._models_lock:
                 if key in self._models:
                     return self._models[key]
-            fresh = self._load(*key)
-            with self._models_lock:
-                self._keep(key, fresh)
-                self._loading.pop(key, None)
+            try:
+                fresh = self._load(*key)
+                with self._models_lock:
+                    self._keep(key, fresh)
+            finally:
+                with self._models_lock:
+                    self._loading.pop(key, None)
             return fresh
 
     def _load(self, name: str, precision: str) -> Loaded:

@@ -130,7 +130,7 @@ def steps(here: Here) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         layer = layer_slider(here)
-    way = _walk(here.text, here.pair, here.model, layer - 1, state.loaded(here.model))
+    way = _walk(here.text, here.pair, here.model, layer - 1, state.ours(here.model, "its lines"))
     with right:
         at = controls.slider("Line", 1, len(way), "line", 1, help="Arrow keys go on and back")
     step = way[at - 1]

@@ -18,6 +18,7 @@ from ui.views import masking
 
 KINDS = ("token", "segment", "position")
 MAX_SEED = 9999
+TABLES = "its tables of embeddings"
 
 
 def switches(here: Here) -> tuple[TraceRequest, str]:
@@ -32,9 +33,9 @@ def switches(here: Here) -> tuple[TraceRequest, str]:
 
 def strips(here: Here) -> None:
     """The three addends, their sum and its LayerNorm, token by token."""
+    model = state.ours(here.model, TABLES).model
     request, _ = switches(here)
     trace = state.trace(_with(request, parts=tuple(figures.STRIPS)))
-    model = state.loaded(here.model).model
     arrays = figures.strip_arrays(trace)
     limits = figures.strip_limits(arrays)
     weight, bias = measures.norm_parameters(model)
@@ -105,7 +106,7 @@ def _paired_cards(here: Here, plain: Trace, changed: Trace, name: str) -> list[d
 
 def positions(here: Here) -> None:
     """Cosine of every position embedding with every other."""
-    model = state.loaded(here.model).model
+    model = state.ours(here.model, TABLES).model
     header, arrays = figures.similarity_data(position_cosines(here.model, len(measures.position_table(model))))
     components.mount("maps", "positions", components.pack(header, arrays))
 
@@ -124,7 +125,7 @@ def word_baseline(name: str) -> float:
 
 def neighbours(here: Here) -> None:
     """The rows of the word table nearest to a chosen token's."""
-    loaded, encoding = state.loaded(here.model), here.encoding
+    loaded, encoding = state.ours(here.model, TABLES), here.encoding
     count = len(encoding)
     default = next(iter(encoding.content[1:2] or encoding.content), 0)
     opened = chips.chosen_positions("token", count, (default,), only_one=True)

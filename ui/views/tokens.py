@@ -7,6 +7,7 @@ import tomllib
 
 from bert_core.figures import tokens as figures
 from bert_core.measures import wordpiece
+from bert_core.model import Model
 from ui import chips, components, controls, notices, shell, state
 from ui.state import Here
 from ui.views import task_models
@@ -51,7 +52,8 @@ def ids_and_segments(here: Here) -> None:
     shown = [{"t": text, "k": kind} for text, kind in chips.describe(encoding)]
     pad = loaded.tokenizer.specials.get("pad", "[PAD]")
     shown += [{"t": pad, "k": "pad"}] * max(0, pad_to - len(encoding))
-    rows = figures.id_rows(encoding, pad_to, pad_id, loaded.model.names.segment is not None)
+    segments = isinstance(loaded.model, Model) and loaded.model.names.segment is not None
+    rows = figures.id_rows(encoding, pad_to, pad_id, segments)
     components.mount("ids", "ids", components.pack({"tokens": shown, "rows": rows}))
 
 
@@ -62,11 +64,15 @@ def compare(here: Here) -> None:
     if len(here.text) > COMPARED:
         notices.note(f"The comparison looks at the first {COMPARED:,} characters.")
     loaded = state.loaded(here.model)
+    end = loaded.tokenizer.encode(text).cut_at[0]
+    if end is not None:
+        text = text[:end]
+        notices.note(f"The comparison looks at the first {end:,} characters: what this model's limit lets in.")
     cuts = wordpiece.cuts(loaded.tokenizer, shell.short_name(here.model), text, own_prose(), size)
-    words = max(len(text.split()), 1)
+    words = len(text.split())
     header = {"cuts": [
         {"name": cut.name, "note": figures.cut_note(cut, words), "count": len(cut.pieces),
-         "per_word": len(cut.pieces) / words, "vocabulary": cut.vocabulary,
+         "per_word": len(cut.pieces) / max(words, 1), "vocabulary": cut.vocabulary,
          "chips": [{"t": shown, "k": kind, "i": n} for n, (shown, kind)
                    in enumerate(chips.describe([visible(p) for p in cut.pieces[:figures.SHOWN_PIECES]]))]}
         for cut in cuts]}
