@@ -64,6 +64,7 @@ def test_a_click_on_a_head_opens_it_in_every_map(visitor):
 def test_predict_then_reveal(visitor):
     page = visitor.open("compare", text=TEXT, at=2, view="Reveal")
     expect(page.locator(".js-plotly-plot")).to_have_count(0)
+    expect(page.get_by_role("button", name="Reveal", exact=True).last).to_be_disabled()
     run = visitor.run_number()
     page.get_by_role("button", name="the right", exact=True).or_(
         page.get_by_role("radio", name="the right", exact=True)).first.click()

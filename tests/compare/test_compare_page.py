@@ -11,10 +11,10 @@ import pytest
 from bert_core import TraceRequest, load_engine
 from bert_core.figures import compare as figures
 from bert_core.figures import compare_cards
-from bert_core.measures import compare, compare_pairs
+from bert_core.measures import compare, compare_pairs, reveal
 from bert_core.measures.compare import Question
 from tests.payloads import drawn, is_ready, visit
-from ui.views.compare_ask import examples
+from ui.views.compare_ask import NOTES, examples
 from ui.views.compare_experiment import Job
 
 TEXT = "The dog barked all night."
@@ -133,18 +133,45 @@ def test_anything_typed_gets_an_answer(view, text):
 
 def test_an_example_sets_sentence_and_word():
     at = visit("compare", text="something else", pair="and more")
-    chosen = next(n for n, one in enumerate(examples()) if one["word"] == "keys")
+    chosen = next(n for n, one in enumerate(examples()) if one["word"] == "been")
     at.selectbox(key="_compare_example").set_value(chosen).run()
     ready = is_ready(at)
     assert ready["text"] == examples()[chosen]["text"]
     assert at.text_input(key="pair").value == ""
-    assert {card["truth"]["word"] for card in drawn(at, "compare")["cards"]} == {"keys"}
+    assert {card["truth"]["word"] for card in drawn(at, "compare")["cards"]} == {"been"}
 
 
-def test_every_example_holds_its_word():
+def test_every_example_says_what_the_shipped_model_measures():
+    engine = load_engine()
     for one in examples():
-        assert one["word"] in one["text"]
-        assert one["note"]
+        start = one["text"].index(one["word"])
+        question = Question(one["text"], None, 0, start, start + len(one["word"]))
+        assert reveal.verdict(reveal.reveal(engine, question, "twin-bert")) == one["verdict"], one
+
+
+def test_the_examples_show_each_kind():
+    verdicts = [one["verdict"] for one in examples()]
+    assert verdicts.count("right") >= 4
+    assert {"left", "together", "neither"} <= set(verdicts)
+    assert {"a pronoun", "agreement"} <= {one.get("about") for one in examples()}
+
+
+def test_the_examples_keep_the_verdict_from_who_is_to_predict_it():
+    def offered(view):
+        return visit("compare", text=TEXT, at="2", view=view).selectbox(key="_compare_example").options
+
+    assert any("right decides" in label for label in offered("Side by side"))
+    assert not any(note in label for label in offered("Reveal") for note in NOTES.values())
+
+
+def test_nothing_is_revealed_before_a_guess():
+    at = visit("compare", text=TEXT, at="2", view="Reveal")
+    (button,) = [button for button in at.button if button.label == "Reveal"]
+    assert button.disabled
+    guess = next(group for group in at.button_group if group.label == "Your prediction")
+    guess.set_value("right").run()
+    (button,) = [button for button in at.button if button.label == "Reveal"]
+    assert not button.disabled
 
 
 def test_values_that_can_not_be_used_are_said():

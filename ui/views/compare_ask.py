@@ -80,22 +80,23 @@ def choose_readers(here: Here) -> Readers:
     return Readers(**parts)
 
 
-def ask(here: Here, with_guesses: bool = False) -> Asked:
+def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Asked:
     """Draw the examples and the chips; the chosen word is the question.
 
     Args:
         with_guesses: whether the view shows guesses, so that their number is a choice.
+        with_notes: whether the examples say which side decides; not where the visitor is to guess that.
     """
     readers = choose_readers(here)
     encoding = state.loaded(readers.masked).tokenizer.encode(here.text, here.pair)
     if not encoding.content:
-        _examples()
+        _examples(with_notes)
         state.stop("There is no word to hide: type a sentence, or choose an example.")
     place = _place(encoding)
     question, is_gap = compare.question_at(encoding, place), place in encoding.mask_positions
     columns = iter(st.columns([4, *[2] * (is_gap + with_guesses)], gap="small", vertical_alignment="bottom"))
     with next(columns):
-        _examples()
+        _examples(with_notes)
     word, guesses = question.word, 5
     if is_gap:
         with next(columns):
@@ -149,16 +150,27 @@ def _behind_the_mask(here: Here) -> str:
 
 # --- examples ----------------------------------------------------------------
 
+#: A verdict of bert_core.measures.reveal -> how an example says it.
+NOTES = {"left": "left decides", "right": "right decides", "either": "either side will do",
+         "together": "takes both sides", "neither": "nothing decides"}
+
 
 @functools.cache
 def examples() -> tuple[dict, ...]:
-    """Shipped sentences: 'text', 'word' to hide, 'note' on what to watch."""
+    """Shipped sentences: 'text', 'word' to hide, 'verdict' that Reveal measures with twin-bert, 'about' for some."""
     return tuple(json.loads((ROOT / "assets" / "examples" / "compare.json").read_text(encoding="utf-8")))
 
 
-def _examples() -> None:
+def example_label(example: dict, with_note: bool) -> str:
+    """The sentence and its word; with the note also what decides."""
+    about = [example["about"]] if "about" in example else []
+    said = [f"“{example['word']}”", *about, *([NOTES[example["verdict"]]] if with_note else [])]
+    return f"{example['text']}  ({', '.join(said)})"
+
+
+def _examples(with_notes: bool) -> None:
     st.selectbox("Examples", range(len(examples())), index=None, key="_compare_example",
-                 format_func=lambda n: f"{examples()[n]['text']}  ({examples()[n]['note']})",
+                 format_func=lambda n: example_label(examples()[n], with_notes),
                  placeholder="Try a sentence: does the right side decide?", on_change=_take_example)
 
 

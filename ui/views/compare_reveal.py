@@ -19,7 +19,7 @@ OPTIONS = {"left": "the left", "right": "the right", "either": "either alone", "
 
 def reveal_context(here: Here) -> None:
     """The prediction, and once it is made (or a link says so) the curves."""
-    asked = ask(here)
+    asked = ask(here, with_notes=False)
     if not asked.word:
         notices.note("Say what the gap hides (“Word behind the gap”): the curves follow the true word's probability.")
         return
@@ -27,7 +27,7 @@ def reveal_context(here: Here) -> None:
     say(f"Which side of “{asked.word}” gives it away to {asked.readers.masked}?")
     guess = st.segmented_control("Your prediction", list(OPTIONS), format_func=OPTIONS.get, key=f"_guess_{mark}")
     if state.param("shown", str, "") != mark:
-        st.button("Reveal", type="primary", on_click=state.set_param, args=("shown", mark))
+        st.button("Reveal", type="primary", on_click=state.set_param, args=("shown", mark), disabled=guess is None)
         return
     _curves(asked, guess)
 
