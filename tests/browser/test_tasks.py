@@ -104,7 +104,8 @@ def test_acceptability(visitor):
     if not is_here(visitor, "twin-bert-cola"):
         return
     engine = load_engine("twin-bert-cola")
-    wrong, right = (classify(engine, f"The boys {word} sleeping.").probabilities["acceptable"] for word in ("is", "are"))
+    wrong, right = (classify(engine, f"The boys {verb} sleeping.").probabilities["acceptable"]
+                    for verb in ("is", "are"))
     assert abs(wrong - right) > 0.01
     shows(visitor, "acceptable", wrong)
     visitor.type("The boys are sleeping.")
