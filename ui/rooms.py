@@ -154,10 +154,9 @@ def _follower_strip(code: str, seat: str, room: RoomState) -> None:
 
 
 def _vote(code: str, seat: str, poll: Poll) -> None:
-    """The running poll: one word, or the tally once it is revealed."""
+    """The running poll: one word, or the tally and the model's answer once it is revealed."""
     if poll.revealed:
-        best = ", ".join(f"{word} ({count})" for word, count in poll.guesses[:5]) or "nobody guessed"
-        st.html(f'<p class="bw-room">The class said: {html.escape(best)}</p>')
+        st.html("".join(f'<p class="bw-room">{html.escape(line)}</p>' for line in _outcome(poll)))
         return
     with st.form("_poll", border=False, clear_on_submit=True):
         st.html(f'<p class="bw-ask">{html.escape(poll.text)}</p>')
@@ -167,6 +166,16 @@ def _vote(code: str, seat: str, poll: Poll) -> None:
     said, line = st.session_state.get("_guess_said", ("", ""))
     if said == f"{code} {poll.text}":  # it stays, although the room is looked at twice a second
         st.html(line)
+
+
+def _outcome(poll: Poll) -> list[str]:
+    """What the class said, and the model as soon as it has answered."""
+    best = ", ".join(f"{word} ({count})" for word, count in poll.guesses[:5]) or "nobody guessed"
+    lines = [f"The class said: {best}"]
+    if poll.answer:
+        words = ", ".join(f"{word} ({100 * share:.1f} %)" for word, share in poll.answer)
+        lines.append(f"{poll.model} says: {words}")
+    return lines
 
 
 def _take_guess(code: str, seat: str, word: str, poll: Poll) -> None:

@@ -14,7 +14,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 #: Letters and digits that can't be mistaken for each other on a projector.
@@ -28,6 +28,8 @@ MAX_AGE, MAX_IDLE = 4 * 3600.0, 45 * 60.0
 FOLLOWER_IDLE = 30.0
 MAX_PARAMETERS, MAX_NAME, MAX_VALUE = 40, 40, 4000
 MAX_GUESS = 30
+#: Words of the model's answer that a room keeps.
+MAX_ANSWER = 5
 
 _CODE = re.compile(f"[{ALPHABET}]{{{CODE_LENGTH}}}")
 
@@ -63,13 +65,17 @@ class Poll:
         guesses: how often each word was guessed, most often first; empty for
             followers until it is revealed.
         count: number of guesses.
-        revealed: whether everyone sees the tally and BERT's answer.
+        revealed: whether everyone sees the tally and the model's answer.
+        model: name of the model that answered; '' until it did.
+        answer: its best words with their probabilities (0 to 1), best first.
     """
 
     text: str
     guesses: tuple[tuple[str, int], ...]
     count: int
     revealed: bool
+    model: str = ""
+    answer: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,14 @@ class _Room:
     poll_text: str | None = None
     guesses: dict[str, str] = field(default_factory=dict)
     revealed: bool = False
+    model: str = ""
+    answer: tuple[tuple[str, float], ...] = ()
+
+    def start_poll(self, text: str | None) -> None:
+        """A new poll with nothing in it; None for none."""
+        self.poll_text, self.guesses, self.revealed = text, {}, False
+        self.model, self.answer = "", ()
+        self.version += 1
 
 
 def tidy_code(code: str) -> str:
@@ -179,16 +193,28 @@ class Rooms:
         if "[MASK]" not in text or len(text) > MAX_VALUE:
             raise RoomError("a poll needs a sentence with a [MASK] in it")
         with self._lock:
-            room = self._controlled(code, key)
-            room.poll_text, room.guesses, room.revealed = text, {}, False
-            room.version += 1
+            self._controlled(code, key).start_poll(text)
 
     def reveal(self, code: str, key: str) -> None:
-        """Show the class's guesses, and let BERT answer."""
+        """Show the class's guesses; the model's answer follows by `answer`."""
         with self._lock:
             room = self._controlled(code, key)
             if room.poll_text is not None and not room.revealed:
                 room.revealed = True
+                room.version += 1
+
+    def answer(self, code: str, key: str, model: str, words: Sequence[tuple[str, float]]) -> None:
+        """Show the class what the model says; nothing happens before the poll is revealed.
+
+        Args:
+            model: its name, cut at MAX_NAME characters.
+            words: (word, probability 0 to 1), best first; the first MAX_ANSWER are kept.
+        """
+        with self._lock:
+            room = self._controlled(code, key)
+            if room.revealed:
+                room.model = model[:MAX_NAME]
+                room.answer = tuple((word[:MAX_NAME], share) for word, share in words[:MAX_ANSWER])
                 room.version += 1
 
     def end_poll(self, code: str, key: str) -> None:
@@ -196,8 +222,7 @@ class Rooms:
         with self._lock:
             room = self._controlled(code, key)
             if room.poll_text is not None:
-                room.poll_text, room.guesses, room.revealed = None, {}, False
-                room.version += 1
+                room.start_poll(None)
 
     def close(self, code: str, key: str) -> None:
         """End the room at once."""
@@ -289,7 +314,8 @@ class Rooms:
         poll = None
         if room.poll_text is not None:
             tally = Counter(room.guesses.values()).most_common() if for_teacher or room.revealed else []
-            poll = Poll(room.poll_text, tuple(tally), len(room.guesses), room.revealed)
+            poll = Poll(room.poll_text, tuple(tally), len(room.guesses), room.revealed,
+                        room.model, room.answer)
         return RoomState(room.code, room.version, room.view, len(room.followers), poll)
 
     def _free_seats(self, room: _Room) -> None:

@@ -99,6 +99,7 @@ def test_poll_compares_class_and_model(new_visitor):
     teacher.page.get_by_role("button", name="Reveal").click()
     expect(teacher.page.get_by_role("row").filter(has_text="coffee")).to_contain_text("100 %")
     student.page.get_by_text("The class said: coffee (1)").wait_for()
+    expect(student.page.get_by_text("twin-bert says:")).to_contain_text("%")
 
 
 def test_wrong_key_and_wrong_code_change_nothing(new_visitor):

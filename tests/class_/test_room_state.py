@@ -181,7 +181,7 @@ def test_nothing_personal_is_kept(rooms):
     seat = rooms.join(code)
     kept = vars(rooms._rooms[code])
     assert set(kept) == {"code", "key", "born", "seen", "view", "version", "followers", "poll_text", "guesses",
-                         "revealed"}
+                         "revealed", "model", "answer"}
     assert list(kept["followers"]) == [seat]
 
 
@@ -214,3 +214,20 @@ def test_sixty_followers_at_once_see_the_views_in_their_order_up_to_the_last():
         assert [version for version, _ in one] == sorted(version for version, _ in one)
         assert all(view == views[version] for version, view in one)
         assert one[-1][0] == 10
+
+
+def test_the_models_answer_reaches_the_class_once_revealed_and_ends_with_the_poll(rooms):
+    code, key = rooms.open()
+    seat = rooms.join(code)
+    words = [(f"word{n}" * 20, 0.1) for n in range(9)]
+    rooms.ask(code, key, "the [MASK] barked")
+    rooms.answer(code, key, "twin-bert", words)
+    assert rooms.follow(code, seat).poll.answer == ()
+    rooms.reveal(code, key)
+    rooms.answer(code, key, "twin-bert", words)
+    poll = rooms.follow(code, seat).poll
+    assert (poll.model, len(poll.answer)) == ("twin-bert", module.MAX_ANSWER)
+    assert all(len(word) <= module.MAX_NAME for word, _ in poll.answer)
+    rooms.ask(code, key, "a [MASK] again")
+    rooms.reveal(code, key)
+    assert rooms.follow(code, seat).poll.answer == ()
