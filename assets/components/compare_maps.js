@@ -10,7 +10,7 @@ export default function (component) {
   const hint = child(parentElement, "p", "cmp-hint");
   hint.textContent = state.hint;
   const view = { row: null }; // null: each reader's own guessing row
-  panels.style.setProperty("--cmp-least", state.readers[0].tokens.length > 16 ? "21rem" : "13rem");
+  panels.style.setProperty("--cmp-least", state.readers[0].drawn.length > 16 ? "21rem" : "13rem");
   const draw = () => {
     const look = theme(parentElement);
     panels.replaceChildren(...state.readers.map((reader, n) => panel(reader, n, state, look, view, move, open)));
@@ -24,50 +24,63 @@ export default function (component) {
   const open = (layer, head) => send(component, { layer, head });
   draw();
   onThemeChange(parentElement, draw);
-  numbersTable(parentElement, state.caption, ["looked at", ...state.readers.map((r) => r.title)], () =>
-    state.readers[0].tokens.map((token, k) => [`${token} ${k + state.low}`, ...state.readers.map((reader, n) =>
+  const listed = state.readers.map((reader, n) => [reader, n]).filter(([reader]) => reader.in_table);
+  numbersTable(parentElement, state.caption, ["looked at", ...listed.map(([reader]) => reader.title)], () =>
+    state.readers[0].tokens.map((token, k) => [`${token} ${k}`, ...listed.map(([reader, n]) =>
       (allowed(state, n, reader, rowOf(view, reader), k) ? weight(state, n, reader, rowOf(view, reader), k) : "not allowed"))]));
 }
 
-function rowOf(view, reader) { return view.row ?? reader.row; }
-function weight(state, n, reader, q, k) { return state.arrays[`weights${n}`].data[q * reader.tokens.length + k]; }
-function allowed(state, n, reader, q, k) { return state.arrays[`allowed${n}`].data[q * reader.tokens.length + k] === 1; }
+// Which of a reader's drawn rows is looked along: view.row is a position in the input, and readers differ in length.
+function rowOf(view, reader) {
+  const wanted = view.row ?? reader.row;
+  let best = 0;
+  reader.drawn.forEach((position, i) => {
+    if (Math.abs(position - wanted) < Math.abs(reader.drawn[best] - wanted)) best = i;
+  });
+  return best;
+}
+// i: a drawn row; k: a position in the input.
+function weight(state, n, reader, i, k) { return state.arrays[`weights${n}`].data[i * reader.tokens.length + k]; }
+function allowed(state, n, reader, i, k) { return state.arrays[`allowed${n}`].data[i * reader.tokens.length + k] === 1; }
 
 function panel(reader, n, state, look, view, move, open) {
   const box = make("section", "cmp-panel", "", {
     "aria-label": reader.title, "data-reader": reader.reader, "data-accent": reader.accent,
   });
-  box.append(make("h2", "", reader.title), make("p", "cmp-models", `${reader.model} · ${state.what}`));
+  box.append(make("h2", "", reader.title), make("p", "cmp-models", `${reader.model} · ${reader.what}`));
+  if (reader.drawn.length < reader.tokens.length) {
+    box.append(make("p", "cmp-models", `${reader.drawn.length} of ${reader.tokens.length} tokens are drawn; the sentence below counts all`));
+  }
   const map = make("div", "cmp-map-box"), said = make("p", "cmp-said", "", { "aria-live": n ? "off" : "polite" });
   box.append(map, said, make("h3", "", "Looks right, by layer and head"), make("div", "cmp-heads-box"));
   drawReader(box, reader, n, state, look, view);
   drawHeads(box, reader, n, state, look, open);
-  const element = map.querySelector("canvas"), count = reader.tokens.length;
+  const element = map.querySelector("canvas"), count = reader.drawn.length;
   const size = (SIZE - GUTTER - RIGHT) / count;
   element.onpointermove = (event) => {
     const place = element.getBoundingClientRect();
     const row = Math.floor((((event.clientY - place.top) / place.height) * (TOP + size * count) - TOP) / size);
-    if (row >= 0 && row < count) move(row);
+    if (row >= 0 && row < count) move(reader.drawn[row]);
   };
   element.onkeydown = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    move(Math.max(0, Math.min(count - 1, rowOf(view, reader) + step)));
+    move(reader.drawn[Math.max(0, Math.min(count - 1, rowOf(view, reader) + step))]);
   };
   return box;
 }
 
 function drawReader(box, reader, n, state, look, view) {
-  const count = reader.tokens.length, size = (SIZE - GUTTER - RIGHT) / count, row = rowOf(view, reader);
+  const count = reader.drawn.length, size = (SIZE - GUTTER - RIGHT) / count, row = rowOf(view, reader);
   const { context } = canvas(box.querySelector(".cmp-map-box"), "cmp-map", SIZE, TOP + size * count,
     `${reader.title}: ${count} by ${count} map, rows look at columns; up and down choose a row`);
-  for (let q = 0; q < count; q++) for (let k = 0; k < count; k++) {
-    if (!allowed(state, n, reader, q, k)) continue;
+  for (let q = 0; q < count; q++) reader.drawn.forEach((k, column) => {
+    if (!allowed(state, n, reader, q, k)) return;
     context.fillStyle = rgb(mix(probabilityColour(weight(state, n, reader, q, k), look), look.ink, 0.05));
-    context.fillRect(GUTTER + k * size + 0.5, TOP + q * size + 0.5, size - 1, size - 1);
-  }
-  drawLabels(context, reader.tokens, size, look, row, reader.place);
+    context.fillRect(GUTTER + column * size + 0.5, TOP + q * size + 0.5, size - 1, size - 1);
+  });
+  drawLabels(context, reader.drawn.map((k) => reader.tokens[k]), size, look, row, reader.drawn.indexOf(reader.place));
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
   context.strokeRect(GUTTER + 1, TOP + row * size, SIZE - GUTTER - RIGHT - 2, size);
@@ -98,8 +111,8 @@ function drawLabels(context, tokens, size, look, row, place) {
 
 function spoken(state, n, reader, q) {
   const seen = reader.tokens.map((token, k) => [token, k]).filter(([, k]) => allowed(state, n, reader, q, k));
-  const name = `“${reader.tokens[q]}” (${q + state.low})`;
-  if (state.what === "mask") return `${name} may see ${seen.length} of ${reader.tokens.length} tokens.`;
+  const name = `“${reader.tokens[reader.drawn[q]]}” (${reader.drawn[q]})`;
+  if (reader.what === "mask") return `${name} may see ${seen.length} of ${reader.tokens.length} tokens.`;
   const best = seen.sort((a, b) => weight(state, n, reader, q, b[1]) - weight(state, n, reader, q, a[1])).slice(0, 3);
   return `${name} looks at ${best.map(([token, k]) => `${token} ${percent(weight(state, n, reader, q, k))}`).join(", ")}.`;
 }
@@ -121,7 +134,7 @@ function drawHeads(box, reader, n, state, look, open) {
   }
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
-  context.strokeRect(left + state.head * size + 1, state.layer * size + 1, size - 2, size - 2);
+  context.strokeRect(left + reader.head * size + 1, reader.layer * size + 1, size - 2, size - 2);
   const choose = (layer, head) => {
     if (layer >= 0 && layer < layers && head >= 0 && head < heads) open(layer, head);
   };
@@ -134,6 +147,6 @@ function drawHeads(box, reader, n, state, look, open) {
     const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!step) return;
     event.preventDefault();
-    choose(state.layer + step[0], state.head + step[1]);
+    choose(reader.layer + step[0], reader.head + step[1]);
   };
 }

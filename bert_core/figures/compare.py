@@ -69,16 +69,27 @@ def side_shares(trace: Trace, places: Sequence[int]) -> dict[str, Array]:
             "right": row[..., last + 1:].sum(-1)}
 
 
-def panel(trace: Trace, reader: str, places: Sequence[int]) -> dict[str, Any]:
-    """What a reader's panel says in words; positions count from the window's start."""
-    low, high = window_around(len(trace), places[0])
-    row = min(max(asking_row(trace, places), low), high - 1)
-    return {"reader": reader, "title": NAMES[reader], "model": trace.model, "place": places[0] - low, "row": row - low,
-            "accent": "both" if reader == "both" else "oneway", "tokens": list(trace.encoding.tokens[low:high])}
+def drawn_positions(trace: Trace, places: Sequence[int]) -> list[int]:
+    """Positions that a map draws: at most MAX_DRAWN around the hidden word, and the row that guesses it."""
+    return sorted({*range(*window_around(len(trace), places[0])), asking_row(trace, places)})
+
+
+def nearest_head(trace: Trace, layer: int, head: int) -> tuple[int, int]:
+    """(layer, head), 0-based: the asked one, or the nearest that this model has."""
+    return min(layer, trace.config.num_hidden_layers - 1), min(head, trace.config.num_attention_heads - 1)
+
+
+def panel(trace: Trace, reader: str, places: Sequence[int], layer: int, head: int, only_mask: bool) -> dict[str, Any]:
+    """What a reader's panel says in words; all positions count from the start of the input."""
+    layer, head = nearest_head(trace, layer, head)
+    return {"reader": reader, "title": NAMES[reader], "model": trace.model, "place": places[0],
+            "row": asking_row(trace, places), "drawn": drawn_positions(trace, places), "layer": layer, "head": head,
+            "what": "mask" if only_mask else f"layer {layer + 1}, head {head + 1}",
+            "accent": "both" if reader == "both" else "oneway", "tokens": list(trace.encoding.tokens)}
 
 
 def panel_arrays(trace: Trace, places: Sequence[int], layer: int, head: int, only_mask: bool) -> dict[str, Array]:
-    """The numbers of a reader's panel, cut to the window around the hidden word.
+    """The numbers of a reader's panel: the N rows that are drawn, each whole.
 
     Args:
         places: positions of the hidden word.
@@ -86,11 +97,16 @@ def panel_arrays(trace: Trace, places: Sequence[int], layer: int, head: int, onl
         only_mask: 1 for every allowed pair instead of the attention.
 
     Returns:
-        weights (Tq, Tk) float32; allowed (Tq, Tk) uint8; right (L, H) float32,
+        weights (N, Tk) float32; allowed (N, Tk) uint8; right (L, H) float32,
         the share of the hidden word's attention that goes to its right.
     """
-    window = slice(*window_around(len(trace), places[0]))
-    probs, allowed = trace.attention_probs, allowed_pairs(trace)
-    weights = allowed if only_mask else probs[min(layer, len(probs) - 1), min(head, probs.shape[1] - 1)]
-    return {"weights": weights[window, window].astype(np.float32), "allowed": allowed[window, window].astype(np.uint8),
+    layer, head = nearest_head(trace, layer, head)
+    rows, allowed = drawn_positions(trace, places), allowed_pairs(trace)
+    weights = allowed if only_mask else trace.attention_probs[layer, head]
+    return {"weights": weights[rows].astype(np.float32), "allowed": allowed[rows].astype(np.uint8),
             "right": side_shares(trace, places)["right"].astype(np.float32)}
+
+
+def cut_alike(traces: Sequence[Trace]) -> list[bool]:
+    """Whether each run's input has the same pieces as the first one's, whatever [MASK] hides."""
+    return [trace.encoding.offsets == traces[0].encoding.offsets for trace in traces]

@@ -58,7 +58,25 @@ def test_masks_leave_out_what_is_forbidden():
     at = visit("compare", text=TEXT, at="2", view="Masks and heads", layer="3", head="5")
     payload = drawn(at, "compare_maps")
     assert [reader["reader"] for reader in payload["readers"]] == ["both", "left", "hidden", "right"]
-    assert (payload["layer"], payload["head"], payload["what"]) == (2, 4, "layer 3, head 5")
+    assert {(reader["layer"], reader["head"], reader["what"]) for reader in payload["readers"]} == {
+        (2, 4, "layer 3, head 5")}
+
+
+def test_a_long_input_is_drawn_in_part_and_counted_whole():
+    payload = drawn(visit("compare", text="dog " * 60, at="59", view="Masks and heads"), "compare_maps")
+    for n, reader in enumerate(payload["readers"]):
+        assert len(reader["tokens"]) == 62
+        assert len(reader["drawn"]) <= figures.MAX_DRAWN + 1
+        row = reader["drawn"].index(reader["row"])
+        assert payload["arrays"][f"allowed{n}"].shape == (len(reader["drawn"]), 62)
+        assert payload["arrays"][f"weights{n}"][row].sum() == pytest.approx(1.0, abs=1e-5)
+    assert payload["arrays"]["allowed0"].all()
+
+
+def test_a_right_to_left_reader_is_framed_where_it_guesses_the_last_word():
+    payload = drawn(visit("compare", text="dog " * 60, at="60", view="Masks and heads"), "compare_maps")
+    right = payload["readers"][3]
+    assert (right["reader"], right["row"], right["drawn"][:2]) == ("right", 0, [0, 30])
 
 
 def test_reveal_waits_for_the_prediction_and_a_link_shows_the_curves():

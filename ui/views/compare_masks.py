@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 from bert_core.figures import compare as figures
 from bert_core.measures import compare
+from bert_core.measures.compare import Reading
 from ui import components, controls
 from ui.state import Here
 from ui.views.compare_ask import VisitorEngine, ask, say
@@ -24,25 +26,30 @@ def masks_and_heads(here: Here) -> None:
     asked = ask(here)
     wanted = ("both", "left", "hidden", *(["right"] if asked.readers.right else []))
     readings, gaps = compare.read(VisitorEngine(), asked.question, asked.readers, wanted, ("attention_probs",))
-    config = readings["both"].trace.config
+    traces = [reading.trace for reading in readings.values()]
+    layers = max(trace.config.num_hidden_layers for trace in traces)
+    heads = max(trace.config.num_attention_heads for trace in traces)
     with controls.row():
         only_mask = controls.choice("Show", ["attention", "mask"], "show", "attention") == "mask"
-        layer = controls.slider("Layer", 1, config.num_hidden_layers, "layer", min(2, config.num_hidden_layers)) - 1
-        head = controls.slider("Head", 1, config.num_attention_heads, "head", 1) - 1
-    header, arrays = [], {}
-    for n, (reader, reading) in enumerate(readings.items()):
-        header.append(figures.panel(reading.trace, reader, reading.positions))
-        found = figures.panel_arrays(reading.trace, reading.positions, layer, head, only_mask)
-        arrays |= {f"{name}{n}": array for name, array in found.items()}
-    low, _ = figures.window_around(len(asked.encoding), asked.positions[0])
-    data = components.pack({
-        "readers": header, "layer": layer, "head": head, "low": low, "what": "mask" if only_mask else
-        f"layer {layer + 1}, head {head + 1}", "hint": HINT, "caption": "The framed row under each reader",
-    }, arrays)
-    components.mount("compare_maps", "compare_maps", data,
-                     _opener(config.num_hidden_layers, config.num_attention_heads))
+        layer = controls.slider("Layer", 1, layers, "layer", min(2, layers)) - 1
+        head = controls.slider("Head", 1, heads, "head", 1) - 1
+    components.mount("compare_maps", "compare_maps", _packed(readings, layer, head, only_mask),
+                     _opener(layers, heads))
     for reader, reason in gaps.items():
         say(f"{figures.NAMES[reader]}: {reason}.", "cmp-small")
+
+
+def _packed(readings: Mapping[str, Reading], layer: int, head: int, only_mask: bool) -> bytes:
+    """A panel for each reader; only those who cut the sentence alike share the table."""
+    alike = figures.cut_alike([reading.trace for reading in readings.values()])
+    header, arrays = [], {}
+    for n, (reader, reading) in enumerate(readings.items()):
+        shown = reading.trace, reading.positions, layer, head, only_mask
+        header.append(figures.panel(shown[0], reader, *shown[1:]) | {"in_table": alike[n]})
+        arrays |= {f"{name}{n}": array for name, array in figures.panel_arrays(*shown).items()}
+    others = [figures.NAMES[reader] for reader, same in zip(readings, alike, strict=True) if not same]
+    caption = "The framed row under each reader" + (f"; {', '.join(others)}: other pieces, so not here" * bool(others))
+    return components.pack({"readers": header, "hint": HINT, "caption": caption}, arrays)
 
 
 def _opener(layers: int, heads: int):
