@@ -47,7 +47,7 @@ def _sum_in_words(opened: HeadOperands, index: int, traced: float) -> str:
     """The sum that the last strip makes, against the run's own logit."""
     total, bias, logit = opened.products[index].sum(), opened.bias[index], opened.logits[index]
     total, bias, logit, traced = (signed(value, 4) for value in (total, bias, logit, traced))
-    words = f"Sum of the last strip {total}, bias {bias}: {logit}; the run itself gave {traced}. "
+    words = f"Sum of the last strip {total} + bias {bias} = {logit}; the run itself gave {traced}. "
     if len(opened.logits) > 1:
         others = ", ".join(f"{label} {signed(value)}" for label, value in list(zip(opened.labels, opened.logits))[:6])
         words += f"Logits: {others}; softmax makes {share(softmax(opened.logits)[index])} of it."
