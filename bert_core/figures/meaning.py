@@ -70,7 +70,7 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
     """Cosine by layer: pairs of occurrences, the static vector, the random pair.
 
     Args:
-        to_static: (L+1,) mean cosine of the occurrences to their static vector.
+        to_static: (L+1,) mean cosine of the occurrences to their static vector; NaN leaves the line out.
     """
     x = layer_names(len(to_static))
     figure = go.Figure()
@@ -78,16 +78,17 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
         x=x, y=baseline.mean, name=f"two random words ({baseline.pairs:,} pairs, bars: one sd)", mode="lines",
         line={"color": theme.NEUTRAL, "dash": "dash", "width": 3}, hovertemplate=_hover("two random words"),
         error_y={"array": baseline.spread, "color": theme.NEUTRAL, "thickness": 1, "width": 3})
-    figure.add_scatter(
-        x=x, y=to_static, name="with its own static vector", mode="lines", hovertemplate=_hover("its static vector"),
-        line={"color": theme.POSITION, "dash": "dot", "width": 2.5})
+    if np.isfinite(to_static).all():
+        figure.add_scatter(
+            x=x, y=to_static, name="with its own static vector", mode="lines",
+            hovertemplate=_hover("its static vector"), line={"color": theme.POSITION, "dash": "dot", "width": 2.5})
     yours = cycle(YOUR_LINES)
     for line in lines:
         own = line.name not in PAIR_LINES
         figure.add_scatter(x=x, y=line.values, **_look(line, next(yours) if own else PAIR_LINES[line.name], own))
     theme.style(figure, "layer", "cosine", height=480)
     figure.update_xaxes(type="category")
-    lowest = min(float(v.min()) for v in (baseline.mean - baseline.spread, to_static, *(line.values for line in lines)))
+    lowest = min(float(np.nanmin(v, initial=1.0)) for v in (baseline.mean - baseline.spread, to_static, *(line.values for line in lines)))
     return figure.update_yaxes(range=[min(-0.02, lowest - 0.03), 1.03])
 
 

@@ -67,7 +67,8 @@ class ByLayer(NamedTuple):
     Attributes:
         pairs: (P, 2) occurrence numbers.
         cosines: (L+1, P) of each pair.
-        to_static: (L+1, N) of each occurrence to its own static vector.
+        to_static: (L+1, N) of each occurrence to its own static vector; NaN
+            where the word table is narrower than the layers (ALBERT, ELECTRA).
     """
 
     pairs: Array
@@ -143,7 +144,9 @@ def cosines_by_layer(found: Sequence[Occurrence]) -> ByLayer:
     layers = range(found[0].states.shape[0])
     states = np.stack([one.states for one in found])  # (N, L+1, D)
     cosines = np.stack([cosine_matrix(states[:, layer])[left, right] for layer in layers])  # (L+1, P)
-    to_static = np.stack([cosine_to(one.states, one.static) for one in found], axis=1)  # (L+1, N)
+    to_static = np.full((states.shape[1], len(found)), np.nan)  # (L+1, N)
+    if found[0].static.shape[-1] == states.shape[-1]:
+        to_static = np.stack([cosine_to(one.states, one.static) for one in found], axis=1)
     return ByLayer(np.stack([left, right], axis=1), cosines, to_static)
 
 

@@ -52,7 +52,7 @@ class Word:
 
 def is_wordpiece(tokenizer: Tokenizer) -> bool:
     """Whether this tokenizer works by greedy longest match."""
-    return isinstance(tokenizer.backend.model, models.WordPiece)
+    return isinstance(getattr(tokenizer.backend, "model", None), models.WordPiece)
 
 
 def greedy(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import streamlit as st
 
 from bert_core.figures import finetune as figures
@@ -126,4 +128,4 @@ def keep_model(run: RunView, epoch: int, name: str) -> None:
     """Give the engine this classifier under a name that only this visit is told."""
     model = runs.model_of(run, epoch, name)
     state.engine().register(model)
-    state.keep_own(model)
+    state.keep_own(model, again=functools.partial(runs.model_of, run, epoch, name))

@@ -30,6 +30,8 @@ def draw_layers(here: Here) -> None:
     baseline = library(here.model).baseline
     say(_in_words(words, curves), strong=True)
     components.chart(figures.layer_figure(curves, by_layer.to_static.mean(axis=1), baseline), "meaning_layers")
+    if not np.isfinite(by_layer.to_static).all():
+        say(f"{here.model}'s word table is narrower than its layers, so no cosine to a static vector is drawn.")
     random = signed(baseline.mean[-1], plus="")
     say(f"In the last layer two random words of different sentences have cosine {random} on average: "
         "read every other line against that, not against 0.")

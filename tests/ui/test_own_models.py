@@ -1,0 +1,62 @@
+"""Models that a visitor made: kept by name, and made again when others pushed them out."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from bert_core import LoadError
+from ui import state
+
+
+class Engine:
+    """Knows the models that were registered, as LocalEngine does."""
+
+    def __init__(self):
+        self.known = {}
+
+    def loaded(self, name):
+        if name not in self.known:
+            raise LoadError(f"{name!r} is no shipped model, no folder and no hub id")
+        return self.known[name]
+
+    def register(self, model):
+        self.known[model.name] = model
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    found = Engine()
+    monkeypatch.setattr(state, "engine", lambda: found)
+    monkeypatch.setattr(state.st, "session_state", {})
+    return found
+
+
+def made(name):
+    return SimpleNamespace(name=name, info=SimpleNamespace(tasks=("classify",)))
+
+
+def test_a_model_that_others_pushed_out_is_made_again(engine):
+    state.keep_own(made("mine:topic"), again=lambda: made("mine:topic"))
+    assert state._loaded("mine:topic").name == "mine:topic"
+    assert list(engine.known) == ["mine:topic"]
+
+
+def test_a_model_whose_run_is_gone_says_so(engine):
+    def gone():
+        raise FileNotFoundError("state")
+
+    state.keep_own(made("mine:topic"), again=gone)
+    with pytest.raises(LoadError, match="train it again"):
+        state._loaded("mine:topic")
+
+
+def test_nobody_elses_model_is_made(engine):
+    with pytest.raises(LoadError, match="no shipped model"):
+        state._loaded("mine:somebody")
+
+
+def test_only_the_last_models_are_remembered(engine):
+    for n in range(state.MOST_OWN_MODELS + 3):
+        state.keep_own(made(f"mine:{n}"), again=lambda: made("x"))
+    assert list(state.own_models()) == [f"mine:{n}" for n in range(3, state.MOST_OWN_MODELS + 3)]
+    assert set(state.st.session_state["_makers"]) == set(state.own_models())
