@@ -5,28 +5,38 @@ present=1    larger type, no sidebar, PageDown and PageUp go through the pages
 hide=a,b     leaves out: inputs, model, pages, controls, reading
 fix=1        controls are shown and can't be changed
 present=0    back to normal
+Escape ends the large type only: what a link hides or fixes stays so.
+A picture can be a control too, so that pictures take no clicks and keys where
+controls are fixed or hidden.
 Nothing of this draws anything when it isn't in use.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
 from bert_core.serving.rooms import View
-from ui import components, going, state
+from ui import components, going, rooms, state
 
+#: What belongs to the frame, and stays in use whatever a link fixes.
+_FRAME = ":not(.st-key-bw_room *, .st-key-bw_tour *, .st-key-leave_presenter *)"
 #: What a link can hide -> selectors of it.
 PARTS = {
-    "inputs": '[data-testid="stMain"] [data-testid="stTextInput"]:not(.st-key-bw_room *)',
+    "inputs": '[data-testid="stMain"] [data-testid="stTextInput"]' + _FRAME,
     "model": '[data-testid="stSidebar"] [data-testid="stSelectbox"]',
     "pages": '[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"]',
-    "controls": ", ".join(f'[data-testid="stMain"] [data-testid="{name}"]:not(.st-key-bw_room *)' for name in (
-        "stButtonGroup", "stSelectbox", "stSlider", "stNumberInput", "stCheckbox", "stRadio", "stMultiSelect")),
+    "controls": ", ".join(f'[data-testid="stMain"] [data-testid="{name}"]{_FRAME}' for name in (
+        "stButtonGroup", "stSelectbox", "stSlider", "stNumberInput", "stCheckbox", "stRadio", "stMultiSelect",
+        "stTextArea", "stFileUploader", "stButton", "stFormSubmitButton")),
     "reading": ".bw-below",
 }
+#: Components: they draw pictures, and take clicks and keys.
+PICTURES = '[data-testid="stMain"] [data-testid^="stBidiComponent"]:not(.st-key-c_ready *, .st-key-c_presenter *)'
+_CHOICE_OF_MODEL = ", ".join(f'[data-testid="stSidebar"] [data-testid="{name}"]'
+                             for name in ("stSelectbox", "stTextInput", "stButton"))
 _LARGE = """html { font-size: 23px !important; }
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .bw-below { display: none !important; }
 [data-testid="stMainBlockContainer"] { padding-top: 1rem; max-width: 1800px; }
@@ -58,6 +68,30 @@ def presentation() -> Presentation:
     return st.session_state.get("_presentation", PLAIN)
 
 
+def keep_view(page: str) -> None:
+    """Remember what the page on screen shows, for a link to it.
+
+    In a page's first run the widgets still hold what the page before left; the
+    address alone is its own then.
+    """
+    view = going.present_view(page)
+    if last_view().page != page:
+        view = replace(view, widgets=())
+    st.session_state["_last_view"] = view
+
+
+def last_view() -> View:
+    """The page that was on screen last, of those that `keep_view` was told of."""
+    return st.session_state.get("_last_view", View())
+
+
+def end_large() -> None:
+    """Back to the usual type; what is hidden or fixed stays so; for use in a callback."""
+    st.session_state["_presentation"] = replace(presentation(), large=False)
+    if "present" in st.query_params:
+        del st.query_params["present"]
+
+
 def leave() -> None:
     """Back to normal; for use in a callback."""
     st.session_state["_presentation"] = PLAIN
@@ -73,6 +107,8 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
         page: name of the page on screen.
         pages: all pages in their order.
     """
+    if page not in rooms.NOT_SHOWN:
+        keep_view(page)
     shown = presentation()
     if shown == PLAIN:
         return
@@ -80,18 +116,26 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     style = (_LARGE if shown.large else "") + hidden
     if style:
         st.html(f"<style>{style}</style>")
-    if shown.large or shown.fixed:
-        data = components.pack({"keys": shown.large, "fixed": shown.fixed, "selector": PARTS["controls"] + ", "
-                                + PARTS["inputs"] + ', [data-testid="stSidebar"] [data-testid="stSelectbox"]'})
+    fixed = _fixed(shown)
+    if shown.large or fixed:
+        data = components.pack({"keys": shown.large, "fixed": bool(fixed),
+                                "selector": ", ".join(fixed or (PICTURES,))})
         components.mount("presenter", "presenter", data, on_event=_turn(page, pages), isolated=False)
 
 
+def _fixed(shown: Presentation) -> tuple[str, ...]:
+    """Selectors of what can be seen and not used."""
+    if shown.fixed:
+        return PARTS["controls"], PARTS["inputs"], _CHOICE_OF_MODEL, PICTURES
+    return (PICTURES,) if "controls" in shown.hidden else ()
+
+
 def _turn(page: str, pages: tuple[str, ...]):
-    """What a key does: a page on, a page back, or out of the mode."""
+    """What a key does: a page on, a page back, or out of the large type."""
     def receive(message: dict[str, Any]) -> None:
         key = components.word(message, "key", ("next", "previous", "leave"))
         if key == "leave":
-            leave()
+            end_large()
             return
         at = pages.index(page) if page in pages else 0
         going.to(View(pages[(at + (1 if key == "next" else -1)) % len(pages)]))

@@ -40,8 +40,9 @@ function drawGrid(view, parent, paint) {
   const geometry = gridGeometry(view, Math.min(parent.clientWidth || 320, 760));
   const { layers, heads } = view.data, spot = view.cursor ?? [view.layer, view.head];
   const label = `Grid of ${layers} layers by ${heads} heads, each cell a head's attention map. ` +
-    `Arrow keys move, Enter opens, Space ${view.data.mode === "act" ? "switches a head off or on" : "adds a head of this layer"}. ` +
-    `Now at layer ${spot[0] + 1}, head ${spot[1] + 1}.`;
+    `Arrow keys move, Enter opens, Space ${view.data.mode === "act" ?
+      "switches a head off or on; left of the first head stands the whole layer" : "adds a head of this layer"}. ` +
+    `Now at layer ${spot[0] + 1}, ${spot[1] < 0 ? "all its heads" : `head ${spot[1] + 1}`}.`;
   const { element, context } = canvas(parent, "att-grid", geometry.width, geometry.height, label);
   const surface = new CanvasSurface(context);
   context.drawImage(gridPicture(view, geometry, paint), 0, 0, geometry.width, geometry.height);
@@ -55,8 +56,9 @@ function drawGrid(view, parent, paint) {
     if (added === 0) surface.frame(x - 1.5, y - 1.5, size + 3, size + 3, rgb(paint.ink), 2.5);
   }
   if (view.cursor) {
-    const [x, y] = cellPlace(geometry, ...view.cursor);
-    surface.frame(x - 1.5, y - 1.5, geometry.cell + 3, geometry.cell + 3, rgb(paint.primary), 2.5);
+    const [layer, head] = view.cursor, [x, y] = cellPlace(geometry, layer, Math.max(head, 0));
+    const [left, width] = head < 0 ? [1.5, GRID_LEFT - 3] : [x - 1.5, geometry.cell + 3];
+    surface.frame(left, y - 1.5, width, geometry.cell + 3, rgb(paint.primary), 2.5);
   }
   gridEvents(view, element, geometry);
 }
@@ -122,16 +124,18 @@ function gridKey(view, event, act) {
   const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
   const spot = view.cursor ?? [view.layer, view.head];
   if (move) {
-    const layer = clamp(spot[0] + move[0], view.data.layers), head = clamp(spot[1] + move[1], view.data.heads);
+    const layer = clamp(spot[0] + move[0], view.data.layers), head = clamp(spot[1] + move[1], view.data.heads, act ? -1 : 0);
     if (act) { view.cursor = [layer, head]; view.draw(); } else openHead(view, layer, head);
-  } else if (event.key === "Enter") openHead(view, ...spot);
+  } else if (event.key === "Enter") openHead(view, spot[0], spot[1] < 0 ? view.head : spot[1]);
   else if (event.key === " ") {
-    if (act) { toggleOff(view, spot[0] * view.data.heads + spot[1]); view.tellOff(); } else addHead(view, spot);
+    if (!act) addHead(view, spot);
+    else if (spot[1] < 0) toggleLayer(view, spot[0]);
+    else { toggleOff(view, spot[0] * view.data.heads + spot[1]); view.tellOff(); }
   } else return;
   event.preventDefault();
 }
 
-function clamp(value, count) { return Math.max(0, Math.min(count - 1, value)); }
+function clamp(value, count, least = 0) { return Math.max(least, Math.min(count - 1, value)); }
 
 function openHead(view, layer, head) {
   view.layer = layer;
@@ -154,18 +158,21 @@ function addHead(view, [layer, head]) {
 
 // A brush paints what its first cell became; the layer's number takes the whole layer.
 function startBrush(view, [layer, head], element, event) {
-  const { heads } = view.data;
   if (head < 0) {
-    const row = Array.from({ length: heads }, (_, h) => layer * heads + h);
-    const off = !row.every((cell) => view.off.has(cell));
-    row.forEach((cell) => (off ? view.off.add(cell) : view.off.delete(cell)));
-    view.draw();
-    view.tellOff();
+    toggleLayer(view, layer);
     return;
   }
   element.setPointerCapture(event.pointerId);
-  view.brush = !view.off.has(layer * heads + head);
+  view.brush = !view.off.has(layer * view.data.heads + head);
   brushOver(view, [layer, head]);
+}
+
+function toggleLayer(view, layer) {
+  const { heads } = view.data, row = Array.from({ length: heads }, (_, head) => layer * heads + head);
+  const off = !row.every((cell) => view.off.has(cell));
+  row.forEach((cell) => (off ? view.off.add(cell) : view.off.delete(cell)));
+  view.draw();
+  view.tellOff();
 }
 
 function brushOver(view, [layer, head]) {

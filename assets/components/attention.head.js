@@ -28,8 +28,9 @@ function drawHead(view, parent, paint) {
   view.geometry = geometry;
   const maps = currentMaps(view), heads = headsShown(view).map((h) => h + 1).join(", ");
   const label = `Attention of layer ${view.layer + 1}, head ${heads} as ${geometry.kind === "map" ? "a map" : "lines"}: ` +
-    `from ${geometry.kind === "map" ? "rows to columns" : "the left to the right"}. Arrow keys move the token, ` +
-    "Left and Right change the direction, Enter pins it, Escape lets go.";
+    `from ${geometry.kind === "map" ? "rows to columns" : "the left to the right"}. ` + (cutsPairs(view) ?
+      "Arrow keys move over the cells, Enter cuts that pair or restores it, Escape lets go." :
+      "Arrow keys move the token, Left and Right change the direction, Enter pins it, Escape lets go.");
   const { element, context } = headCanvas(view, parent, geometry, label);
   const surface = new CanvasSurface(context, true);
   paintHead(view, surface, maps, geometry, paint, focusOf(view));
@@ -223,24 +224,44 @@ function headEvents(view, element, geometry) {
     view.hover = spot;
     view.drawFocus();
   };
-  element.onpointerleave = () => { view.hover = null; view.drawFocus(); };
+  element.onpointerleave = element.onblur = () => { view.hover = null; view.drawFocus(); };
   element.onclick = (event) => {
     const spot = headSpot(view, element, geometry, event);
-    if (spot && view.data.mode === "act" && spot.other !== undefined) cutPair(view, spot);
+    if (spot && cutsPairs(view) && spot.other !== undefined) cutPair(view, spot);
     else if (spot) pin(view, spot.item, spot.side);
   };
   element.onkeydown = (event) => headKey(view, event);
 }
 
+function cutsPairs(view) { return view.data.mode === "act" && drawKind(view) === "map"; }
+
 function headKey(view, event) {
   const focus = focusOf(view), n = currentMaps(view)[0].n, item = focus?.item ?? -1;
   const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (cutsPairs(view) && cellKey(view, event, focus, n)) {
+    event.preventDefault();
+    return;
+  }
   if (move) pin(view, Math.max(0, Math.min(n - 1, item + move)), focus?.side ?? "from", true);
   else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
     pin(view, Math.max(item, 0), event.key === "ArrowLeft" ? "from" : "to", true);
-  } else if (event.key === "Escape") { view.token = null; view.hover = null; view.drawFocus(); view.tellView(); }
+  } else if (event.key === "Enter") pin(view, Math.max(item, 0), focus?.side ?? "from", true);
+  else if (event.key === "Escape") { view.token = null; view.hover = null; view.drawFocus(); view.tellView(); }
   else return;
   event.preventDefault();
+}
+
+// Where pairs are cut the arrows go over the cells, as the pointer does, and Enter is the click.
+function cellKey(view, event, focus, n) {
+  const step = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
+  const at = [focus?.item ?? 0, focus?.other];
+  if (step) {
+    const [item, other] = at[1] === undefined ? [at[0], 0] : [clamp(at[0] + step[0], n), clamp(at[1] + step[1], n)];
+    view.hover = { item, other, side: "from" };
+    view.drawFocus();
+  } else if (event.key === "Enter" && at[1] !== undefined) cutPair(view, focus);
+  else return false;
+  return true;
 }
 
 // Keep a token lit; the same one again lets go.

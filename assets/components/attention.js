@@ -18,13 +18,9 @@ export default function (component) {
 }
 
 function newView(root, data) {
-  const link = new URLSearchParams(window.location?.search ?? "");
-  const whole = (key, count) => { const n = Number(link.get(key)); return Number.isInteger(n) && n >= 1 && n <= count ? n - 1 : null; };
-  const token = link.has("token") ? Number(link.get("token")) : NaN;
   const view = {
-    root, data, layer: data.layer, head: whole("head", data.heads) ?? data.head, hover: null, side: "from", cursor: null, tour: null,
-    token: Number.isInteger(token) && token >= 0 && token < data.tokens.length ? token : null,
-    look: readLook(link.get("look") ?? data.look, data.heads), off: new Set(), cut: new Set(), stamp: 0,
+    root, data, ...placeOf(new URLSearchParams(window.location?.search ?? ""), data), hover: null, side: "from", cursor: null, tour: null,
+    off: new Set(), cut: new Set(), stamp: 0, jump: data.jump?.number,
   };
   view.draw = () => drawAll(view);
   view.drawFocus = () => drawFocus(view);
@@ -33,6 +29,16 @@ function newView(root, data) {
   view.tellOff = () => tellChange(view, "off", "heads");
   view.tellCut = () => tellChange(view, "cut", "pairs");
   return view;
+}
+
+// What is open by an address; the layer is the one that Python sent exactly.
+function placeOf(link, data) {
+  const head = Number(link.get("head")), token = link.has("token") ? Number(link.get("token")) : NaN;
+  return {
+    layer: data.layer, head: Number.isInteger(head) && head >= 1 && head <= data.heads ? head - 1 : data.head,
+    token: Number.isInteger(token) && token >= 0 && token < data.tokens.length ? token : null,
+    look: readLook(link.get("look") ?? data.look, data.heads),
+  };
 }
 
 function tellChange(view, kind, field) {
@@ -48,7 +54,7 @@ function takeChange(view, kind) {
   view[kind] = new Set(view.data[kind]);
 }
 
-// New numbers: what is open stays open where it is still there.
+// New numbers: what is open stays open where it is still there, unless one was sent elsewhere.
 function takeData(view, data) {
   const codes = data.arrays.exact.data, weights = new Float32Array(codes.length);
   for (let i = 0; i < codes.length; i++) weights[i] = (codes[i] / 65535) ** 2;
@@ -63,8 +69,14 @@ function takeData(view, data) {
   if (other) view.told = {};
   takeChange(view, "off");
   takeChange(view, "cut");
-  if (data.jump && data.jump !== view.jump) [view.layer, view.head] = data.jump.split("-").map(Number);
-  view.jump = data.jump;
+  if (data.jump && data.jump.number !== view.jump) takeJump(view);
+}
+
+// The address was changed from outside (a room, Back, a table): go there, once.
+function takeJump(view) {
+  clearTimeout(view.telling);
+  clearInterval(view.tour);
+  Object.assign(view, placeOf(new URLSearchParams(view.data.jump.address), view.data), { hover: null, cursor: null, tour: null, jump: view.data.jump.number });
 }
 
 function buildOnce(view) {
@@ -93,7 +105,7 @@ function drawAll(view) {
   root.classList.toggle("att-narrow", root.clientWidth < 820);
   drawScrub(view, part("att-scrub"));
   part("att-hint").textContent = view.data.mode === "act" ?
-    "Click or drag over the squares to switch heads off; a row's number takes the whole layer." : "";
+    "Click or drag over the squares to switch heads off; a row's number takes the whole layer. Keys: arrows and Space." : "";
   drawGrid(view, part("att-gridbox"), paint);
   drawControls(view, part("att-controls"));
   drawCard(view, part("att-card"));
@@ -122,8 +134,10 @@ function titleParts(view) {
     parts.push(tag);
   });
   if (heads.length === 1 && view.data.mode !== "act") parts.push(make("span", "att-quiet", "Shift-click a head of this layer to add it"));
+  const left = new Set([view.head, ...view.look.more]).size - heads.length;
+  if (left > 0) parts.push(make("span", "att-quiet", `${left} more chosen, not drawn: ${heads.length} heads at most`));
   if (view.look.specials !== "show") parts.push(make("span", "att-quiet", `${SPECIALS_SAY[view.look.specials]}.`));
-  if (view.data.mode === "act") parts.push(make("span", "att-quiet", "Click a cell of the map to cut that pair"));
+  if (view.data.mode === "act") parts.push(make("span", "att-quiet", "Click a cell of the map to cut that pair; keys: arrows and Enter"));
   return parts;
 }
 

@@ -12,6 +12,9 @@ const SPECIALS_SAY = {
   renormalise: "[CLS] and [SEP] hidden and rows rescaled to 1: not what the model used",
 };
 
+// Shares of a special token that the model has none of are NaN.
+const NONE = "none";
+
 function exactly(p) { return p > 0 && p < 0.00005 ? "<0.0001" : p.toFixed(4); }
 
 // --- controls --------------------------------------------------------------------
@@ -105,17 +108,21 @@ function drawCard(view, parent) {
   const list = make("dl");
   CARD.forEach(([key, title, unit], row) => {
     const values = numbers.data.subarray(row * count, (row + 1) * count), value = values[at];
-    const below = values.reduce((sum, other) => sum + (other < value), 0);
-    const meter = make("span", "att-rank", "", { role: "img", "aria-label": `higher than ${below} of ${count - 1} heads` });
-    meter.style.setProperty("--at", `${(100 * below) / Math.max(count - 1, 1)}%`);
-    const shown = unit === "share" ? percent(value) : `${value.toFixed(2)} ${unit}`;
-    const line = make("div", "", "", { "data-number": key, title: `higher than ${below} of the other ${count - 1} heads` });
-    const place = make("dd", "att-place");
-    place.append(meter);
+    const shown = Number.isNaN(value) ? NONE : unit === "share" ? percent(value) : `${value.toFixed(2)} ${unit}`;
+    const line = make("div", "", "", { "data-number": key }), place = make("dd", "att-place");
+    if (shown !== NONE) place.append(rankMeter(values, value, count));
     line.append(make("dt", "", title), make("dd", "", shown), place);
     list.append(line);
   });
   parent.append(list, make("p", "att-quiet", "The dot: where this head stands among all heads, lowest to highest, on this text."));
+}
+
+// Where a value stands among those of all heads.
+function rankMeter(values, value, count) {
+  const below = values.reduce((sum, other) => sum + (other < value), 0), says = `higher than ${below} of the other ${count - 1} heads`;
+  const meter = make("span", "att-rank", "", { role: "img", "aria-label": says, title: says });
+  meter.style.setProperty("--at", `${(100 * below) / Math.max(count - 1, 1)}%`);
+  return meter;
 }
 
 // --- the lit token's exact weights -----------------------------------------------------
@@ -181,7 +188,7 @@ function drawTables(view, gridBox, headBox) {
   const { layers, heads, arrays } = view.data, count = layers * heads;
   numbersTable(gridBox, "Every head on this text", ["head", ...CARD.map(([, title, unit]) => `${title} (${unit})`)],
     () => Array.from({ length: count }, (_, i) => [`${Math.floor(i / heads) + 1}-${(i % heads) + 1}`,
-      ...CARD.map((_, row) => arrays.numbers.data[row * count + i])]));
+      ...CARD.map((_, row) => arrays.numbers.data[row * count + i]).map((value) => (Number.isNaN(value) ? NONE : value))]));
   const map = currentMaps(view)[0], { items, n, values } = map;
   const name = `Attention of layer ${view.layer + 1}, head ${view.head + 1}, as shown`;
   if (n <= 64) {

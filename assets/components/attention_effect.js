@@ -17,7 +17,7 @@ function drawBlocks(root, blocks, changed) {
     title.append(make("span", "effect-quiet", block.by ? ` ${block.by}` : ""), make("span", "effect-moved", moved));
     table.append(title);
     const head = table.createTHead().insertRow();
-    for (const name of ["", "unchanged", "with your change"]) head.append(make("th", "", name, { scope: "col" }));
+    for (const name of ["answer", "unchanged", "with your change"]) head.append(make("th", "", name, { scope: "col" }));
     const body = table.createTBody();
     block.names.forEach((name, i) => {
       const line = body.insertRow();

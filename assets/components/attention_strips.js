@@ -47,7 +47,7 @@ function short(value, signed) {
 function agreement(data, look) {
   if (!data.agreement.length) return [];
   const table = make("table", "strips-agreement"), head = table.createTHead().insertRow();
-  for (const name of ["", ...data.methods.map((m) => m.title)]) head.append(make("th", "", name, { scope: "col" }));
+  for (const name of ["method", ...data.methods.map((m) => m.title)]) head.append(make("th", "", name, { scope: "col" }));
   const body = table.createTBody();
   data.agreement.forEach((row, i) => {
     const line = body.insertRow();

@@ -83,10 +83,10 @@ def gap_card(reader: str, reason: str) -> dict[str, Any]:
 
 
 def percent(p: float) -> str:
-    """A probability for prose: 41 %, 0.3 %, under 0.01 %."""
-    if p < 1e-4:
-        return "under 0.01 %"
-    return f"{100 * p:.0f} %" if p >= 0.095 else f"{100 * p:.2g} %"
+    """A probability as the cards write it (percent in assets/components/_base.js): 41 %, 0.3 %, <0.1 %."""
+    if 0 < p < 0.001:
+        return "<0.1 %"
+    return f"{100 * p:.0f} %" if p >= 0.0995 else f"{100 * p:.1f} %"
 
 
 def side_by_side_line(readings: Mapping[str, Reading], word: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,16 +11,26 @@ import plotly.graph_objects as go
 from bert_core.figures import theme
 from bert_core.figures.compare import COLOURS, DASHES, MARKERS, NAMES, escape, labels
 from bert_core.measures.compare_pairs import Tally
-from bert_core.measures.reveal import Curve
+from bert_core.measures.reveal import Curve, Step
 from bert_core.measures.surprise import Surprise
 
 Array = np.ndarray
+
+#: Words on the axis up to which each has a tick.
+MAX_TICKS = 26
+#: Letters of the words that a step revealed.
+LONGEST = 60
 
 _SIDE_LOOKS = {
     "left": ("left side only", theme.ONE_WAY, "solid", "triangle-left"),
     "right": ("right side only", theme.ONE_WAY, "dash", "triangle-right"),
     "both": ("both sides", theme.BOTH_WAYS, "solid", "circle"),
 }
+
+
+def last_words(step: Step) -> str:
+    """What a step revealed, short enough for a line."""
+    return textwrap.shorten(step.revealed, LONGEST, placeholder=" …") or "nothing"
 
 
 def reveal_figure(curves: Sequence[Curve]) -> go.Figure:
@@ -31,8 +42,8 @@ def reveal_figure(curves: Sequence[Curve]) -> go.Figure:
             x=[step.words for step in curve.steps], y=[step.probability for step in curve.steps], name=name,
             mode="lines+markers", line={"color": colour, "dash": dash, "width": 3},
             marker={"symbol": marker, "size": 9, "color": colour},
-            customdata=[[escape(step.revealed) or "nothing", escape(step.answer)] for step in curve.steps],
-            hovertemplate="%{x} revealed, last: %{customdata[0]}<br>p(true word) %{y:.3f}<br>"
+            customdata=[[escape(last_words(step)), escape(step.answer)] for step in curve.steps],
+            hovertemplate="%{x} in sight, last: %{customdata[0]}<br>p(true word) %{y:.3f}<br>"
                           f"best guess: %{{customdata[1]}}<extra>{name}</extra>",
         )
     flips = [(curve, n) for curve in curves for n in curve.flips]
@@ -43,9 +54,10 @@ def reveal_figure(curves: Sequence[Curve]) -> go.Figure:
             text=[f"→ {escape(curve.steps[n].answer)}" for curve, n in flips], textposition="top center",
             marker={"symbol": "circle-open", "size": 22, "color": theme.MASK, "line": {"width": 3}},
         )
-    theme.style(figure, "words of context revealed, nearest first", "probability of the true word", 460)
+    theme.style(figure, "words of context in sight, nearest first", "probability of the true word", 460)
     figure.update_yaxes(range=[-0.03, 1.08], tickformat=".0%")
-    figure.update_xaxes(dtick=1, rangemode="tozero")
+    most = max(curve.steps[-1].words for curve in curves)
+    figure.update_xaxes(dtick=1 if most <= MAX_TICKS else None, rangemode="tozero")
     return figure
 
 

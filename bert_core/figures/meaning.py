@@ -88,7 +88,8 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
         figure.add_scatter(x=x, y=line.values, **_look(line, next(yours) if own else PAIR_LINES[line.name], own))
     theme.style(figure, "layer", "cosine", height=480)
     figure.update_xaxes(type="category")
-    lowest = min(float(np.nanmin(v, initial=1.0)) for v in (baseline.mean - baseline.spread, to_static, *(line.values for line in lines)))
+    drawn = (baseline.mean - baseline.spread, to_static, *(line.values for line in lines))
+    lowest = min(float(np.nanmin(values, initial=1.0)) for values in drawn)
     return figure.update_yaxes(range=[min(-0.02, lowest - 0.03), 1.03])
 
 

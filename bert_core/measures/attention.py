@@ -27,7 +27,8 @@ class HeadNumbers(NamedTuple):
         entropy: mean over queries of -sum p ln p, nats; 0 looks at one token, ln T at all alike.
         distance: mean |key - query| in tokens, weighted by attention.
         cls, sep, previous, following, itself: mean share (0 to 1) of a query's attention on the first
-            token, on separators, on the token before, after, and the query itself.
+            token, on separators, on the token before, after, and the query itself. `cls` is NaN where the
+            first token is no special one, `sep` where there is no separator (GPT-2).
     """
 
     entropy: Array
@@ -42,13 +43,13 @@ class HeadNumbers(NamedTuple):
 def head_numbers(trace: Trace) -> HeadNumbers:
     """All of HeadNumbers for a Trace with `attention_probs`."""
     probs = trace.attention_probs  # (L, H, Tq, Tk)
-    separators = separator_positions(trace.encoding)
-    length = probs.shape[-1]
+    separators, length = separator_positions(trace.encoding), probs.shape[-1]
+    none = np.full(probs.shape[:2], np.nan, dtype=probs.dtype)
     return HeadNumbers(
         entropy(probs).mean(axis=-1),
         mean_distance(probs),
-        probs[..., 0].mean(axis=-1),
-        probs[..., separators].sum(axis=-1).mean(axis=-1),
+        probs[..., 0].mean(axis=-1) if trace.encoding.special[0] else none,
+        probs[..., separators].sum(axis=-1).mean(axis=-1) if separators else none,
         np.trace(probs, offset=-1, axis1=-2, axis2=-1) / length,
         np.trace(probs, offset=1, axis1=-2, axis2=-1) / length,
         np.trace(probs, axis1=-2, axis2=-1) / length,

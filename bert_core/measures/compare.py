@@ -22,6 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bert_core.load import Loaded
+from bert_core.model import Model
 from bert_core.serving import Engine
 from bert_core.tasks.vocabulary import Prediction
 from bert_core.tokenizer import Encoding, Tokenizer
@@ -249,13 +251,23 @@ class _Plan:
     requests: tuple[TraceRequest, ...]
 
 
+def why_not_masked(loaded: Loaded) -> str:
+    """Why nothing can be hidden from this model's attention, '' where our own encoder runs it."""
+    if isinstance(loaded.model, Model):
+        return ""
+    return f"{loaded.name} runs through transformers, only with its own attention, so nothing can be hidden from it"
+
+
 def plan(engine: Engine, question: Question, readers: Readers, reader: str, parts: tuple[str, ...] = ()) -> _Plan:
     """What has to be run for one reader.
 
     Raises:
-        NoReading: the model is missing, or the word lies beyond its limit.
+        NoReading: the model is missing or takes no other mask, or the word
+            lies beyond its limit.
     """
     model = readers.model_of(reader)
+    if reader == "hidden" and (reason := why_not_masked(engine.loaded(model))):
+        raise NoReading(reason)
     encoding = engine.loaded(model).tokenizer.encode(question.text, question.pair)
     positions = positions_of(encoding, question)
     truth = true_ids(engine, model, encoding, positions)

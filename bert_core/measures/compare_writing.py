@@ -1,7 +1,8 @@
 """Writing left to right: what a GPT is for, and what it costs a BERT.
 
 Both writers put the likeliest piece at the next place, again and again. The
-causal model reads only what is written. BERT gets a [MASK] for every place
+causal model reads only what is written: what stands in the places still to be
+filled is out of its sight, so any word keeps them. BERT gets a [MASK] for every place
 still to be filled, the only way it knows to be asked; it was trained with at
 most a few, and each new word changes what it computes for all others, so
 nothing can be kept from one step to the next.
@@ -16,15 +17,17 @@ import numpy as np
 
 from bert_core.config import BertConfig
 from bert_core.load import Loaded
-from bert_core.measures.compare import log_softmax, mlm_row, row_for
+from bert_core.measures.compare import NoReading, log_softmax, mlm_row, row_for
 from bert_core.serving import Engine
-from bert_core.tokenizer import MASK, Encoding
+from bert_core.tokenizer import MASK, Encoding, Tokenizer
 from bert_core.trace import Trace, TraceRequest
 
 Array = np.ndarray
 
 #: Pieces that a live try writes at most.
 MAX_WRITTEN = 24
+#: Keeps the places that a causal model has not filled yet; it never sees it.
+FILLER = "a"
 
 
 @dataclass(frozen=True)
@@ -70,20 +73,31 @@ def write(engine: Engine, model: str, prompt: str, count: int) -> Iterator[Writt
         ValueError: nothing fits behind the prompt.
     """
     loaded = engine.loaded(model)
-    text = f"{prompt} " + " ".join([MASK] * min(count, MAX_WRITTEN))
+    count, causal = min(count, MAX_WRITTEN), "lm" in loaded.model.heads
+    text = f"{prompt} " + " ".join([FILLER if causal else MASK] * count)
     encoding = loaded.tokenizer.encode(text)
-    gaps = trailing_gaps(encoding, min(count, MAX_WRITTEN))
+    gaps = places_after(encoding, len(prompt))[:count] if causal else trailing_gaps(encoding, count)
     if not gaps:
         raise ValueError("the start fills this model's limit; use a shorter one")
-    barred = forbidden(loaded)
+    barred, parts = forbidden(loaded), ("lm_logits",) if causal else ("mlm_logits", "mlm_positions")
     done: list[tuple[int, int]] = []
     for place in gaps:
-        part = "lm_logits" if "lm" in loaded.model.heads else "mlm_logits"
-        run = engine.run(TraceRequest(text, model=model, replaced=tuple(done), parts=(part, "mlm_positions")))
+        run = engine.run(TraceRequest(text, model=model, replaced=tuple(done), parts=parts), keep=False)
         log_probs = log_softmax(next_logits(run, place))
         best = int(np.argmax(np.where(barred, -np.inf, log_probs)))
         done.append((place, best))
         yield Written(loaded.tokenizer.token_of(best), best, float(np.exp(log_probs[best])))
+
+
+def places_after(encoding: Encoding, end: int) -> tuple[int, ...]:
+    """Positions of the pieces that stand behind the code point `end` of the text."""
+    return tuple(n for n in encoding.content if encoding.offsets[n][0] >= end)
+
+
+def read_before(tokenizer: Tokenizer, prompt: str) -> int:
+    """Tokens that a causal model reads before it writes, [CLS] or its like counted, [SEP] not."""
+    content = tokenizer.encode(prompt).content
+    return content[-1] + 1 if content else 0
 
 
 def trailing_gaps(encoding: Encoding, count: int) -> tuple[int, ...]:
@@ -151,7 +165,12 @@ def prefix_change(engine: Engine, model: str, text: str, shorter: str) -> Array:
     Returns:
         The largest absolute difference of any key number over the tokens that
         both share ([SEP] left out). 0 means that a cache may be kept.
+
+    Raises:
+        NoReading: the model gives out no keys.
     """
+    if reason := engine.loaded(model).gaps.get("key"):
+        raise NoReading(f"{model} shows no keys: {reason}")
     whole, part = engine.run_many([TraceRequest(t, model=model, parts=("key",)) for t in (text, shorter)])
     shared = min(len(whole), len(part)) - 1
     same = [bool(a == b) for a, b in zip(whole.input_ids[:shared], part.input_ids[:shared], strict=True)]

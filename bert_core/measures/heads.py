@@ -179,13 +179,17 @@ def corpus_groups(trace: Trace, words: int) -> list[list[int]]:
 
 
 def place_shares(trace: Trace) -> Array:
-    """(6, L, H): share of content tokens whose largest weight points to each of PLACES."""
-    content = np.array(trace.encoding.content)
+    """(6, L, H): share of content tokens whose largest weight points to each of PLACES; 0 where there is no content.
+
+    The first token counts as [CLS] only where it is a special token.
+    """
+    encoding = trace.encoding
+    content = np.array(encoding.content, dtype=int)
     target = trace.attention_probs[:, :, content].argmax(axis=-1)  # (L, H, C)
-    stops = [i for i in content if trace.encoding.tokens[i] in (".", "?", "!")]
-    hits = (target == content - 1, target == content + 1, target == content, target == 0,
-            np.isin(target, separator_positions(trace.encoding)), np.isin(target, stops))
-    return np.stack([hit.mean(axis=-1) for hit in hits])
+    stops = [i for i in content if encoding.tokens[i] in (".", "?", "!")]
+    hits = (target == content - 1, target == content + 1, target == content, (target == 0) & encoding.special[0],
+            np.isin(target, separator_positions(encoding)), np.isin(target, stops))
+    return np.stack([hit.sum(axis=-1) for hit in hits]) / max(len(content), 1)
 
 
 class Role(NamedTuple):
@@ -217,8 +221,12 @@ def roles_of(roles: HeadRoles, layer: int, head: int) -> tuple[Role, ...]:
     return tuple(found)
 
 
-def place_holds(trace: Trace, role: Role, layer: int, head: int) -> bool | None:
-    """Whether a place role holds on this text too; None for a relation, which needs a parse."""
+def place_holds(shares: Array, role: Role, layer: int, head: int) -> bool | None:
+    """Whether a place role holds on this text too; None for a relation, which needs a parse.
+
+    Args:
+        shares: (6, L, H), place_shares of the text.
+    """
     if role.name not in PLACES:
         return None
-    return bool(place_shares(trace)[PLACES.index(role.name), layer, head] >= PLACE_SHARE)
+    return bool(shares[PLACES.index(role.name), layer, head] >= PLACE_SHARE)

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bert_core.measures.compare import MAX_PIECES, Question, log_softmax, mlm_row, name_of, positions_of, true_ids
+from bert_core.measures.compare import (
+    MAX_PIECES,
+    Question,
+    log_softmax,
+    mlm_row,
+    name_of,
+    positions_of,
+    true_ids,
+    why_not_masked,
+)
 from bert_core.serving import Engine
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
@@ -31,8 +40,8 @@ class Step:
     """One point of a curve.
 
     Attributes:
-        words: number of words revealed on each revealed side.
-        revealed: tokens of the word revealed last, joined, '' at the start.
+        words: number of words in sight, both sides together.
+        revealed: tokens of the word or words revealed last, joined, '' at the start.
         probability: of the true word (chain rule over its pieces).
         answer: the best piece at the gap.
         right: whether that is the true word's first piece.
@@ -61,6 +70,13 @@ class Curve:
     def flips(self) -> tuple[int, ...]:
         """Indices of the steps where the answer becomes or ceases to be the true word."""
         return tuple(n for n in range(1, len(self.steps)) if self.steps[n].right != self.steps[n - 1].right)
+
+    @property
+    def joined(self) -> int:
+        """Words that the last step reveals at once; 0 where each has a step of its own (see MAX_STEPS)."""
+        one_each = self.side != "both" and len(self.steps) > MAX_STEPS
+        last = self.steps[-1].words - self.steps[-2].words if one_each else 1
+        return last if last > 1 else 0
 
 
 def words_around(encoding: Encoding, positions: tuple[int, ...]) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
@@ -106,8 +122,11 @@ def reveal(engine: Engine, question: Question, model: str) -> tuple[Curve, ...]:
     """The three curves, computed in one batch.
 
     Raises:
-        ValueError: the true word is not known, or has more than MAX_PIECES.
+        ValueError: the true word is not known, or has more than MAX_PIECES; or
+            the model takes no other mask than its own.
     """
+    if reason := why_not_masked(engine.loaded(model)):
+        raise ValueError(reason)
     tokenizer = engine.loaded(model).tokenizer
     encoding = tokenizer.encode(question.text, question.pair)
     positions = positions_of(encoding, question)
@@ -132,10 +151,11 @@ def _answer(runs: list[Trace], positions: tuple[int, ...], truth: tuple[int, ...
 def _curve(side: str, steps: list[frozenset[int]], answers: dict, encoding: Encoding, tokenizer,
            truth: tuple[int, ...]) -> Curve:
     points, before = [], frozenset()
-    for count, seen in enumerate(steps):
+    for seen in steps:
         probability, best = answers[seen]
+        words = {(encoding.sequence_ids[n], encoding.word_ids[n]) for n in seen}
         new = tokenizer.decode([encoding.input_ids[n] for n in sorted(seen - before)])
-        points.append(Step(count, new, probability, name_of(tokenizer, best), best == truth[0]))
+        points.append(Step(len(words), new, probability, name_of(tokenizer, best), best == truth[0]))
         before = seen
     return Curve(side, tuple(points))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bert_core.measures.compare import NoReading, Readers, join, log_softmax, row_for
+from bert_core.measures.compare import NoReading, Readers, join, log_softmax, row_for, why_not_masked
 from bert_core.serving import Engine
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
@@ -87,6 +87,8 @@ def taken(log_probs: Array, trace: Trace, places: Sequence[int]) -> Array:
 def surprises(engine: Engine, text: str, pair: str | None, readers: Readers) -> tuple[Surprise, ...]:
     """Every reader's surprise over the first MAX_SCORED pieces, in one batch for each model.
 
+    'hidden' is left out where the masked model takes no other mask than its own.
+
     Raises:
         ValueError: the sentence has no pieces.
     """
@@ -96,7 +98,10 @@ def surprises(engine: Engine, text: str, pair: str | None, readers: Readers) -> 
     if not places[readers.masked]:
         raise ValueError("there is nothing to score: type a sentence")
     causal = [name for name in (readers.left, readers.right) if name]
-    batch = [r for kind in ("bidirectional", "causal")
+    kinds = {"both": "bidirectional", "hidden": "causal"}
+    if why_not_masked(engine.loaded(readers.masked)):
+        del kinds["hidden"]
+    batch = [r for kind in kinds.values()
              for r in masked_one_at_a_time(text, pair, readers.masked, kind, places[readers.masked])]
     batch += [TraceRequest(text, pair, model=name, parts=("lm_logits",)) for name in causal]
     traces = engine.run_many(batch)
@@ -104,8 +109,9 @@ def surprises(engine: Engine, text: str, pair: str | None, readers: Readers) -> 
     tokens = {name: tuple(encodings[name].tokens[n] for n in places[name]) for name in encodings}
     found = [Surprise(reader, (readers.masked,), tokens[readers.masked],
                       masked_surprise(traces[at:at + count], encoding, places[readers.masked]))
-             for reader, at in (("both", 0), ("hidden", count))]
-    return tuple(found) + _causal_surprises(dict(zip(causal, traces[2 * count:], strict=True)), readers, places, tokens)
+             for reader, at in zip(kinds, range(0, len(kinds) * count, count), strict=True)]
+    rest = dict(zip(causal, traces[len(kinds) * count:], strict=True))
+    return tuple(found) + _causal_surprises(rest, readers, places, tokens)
 
 
 def scored_places(encoding: Encoding) -> tuple[int, ...]:

@@ -93,5 +93,5 @@ def test_a_place_is_checked_on_the_text_at_hand(trace):
     shares = heads.place_shares(trace)
     role = heads.Role("[CLS]", 0.9, None, 121)
     for layer in range(3):
-        assert heads.place_holds(trace, role, layer, 0) == (shares[heads.PLACES.index("[CLS]"), layer, 0] >= 0.5)
-    assert heads.place_holds(trace, heads.Role("det, dependent to head", 0.9, 0.4, 200), 0, 0) is None
+        assert heads.place_holds(shares, role, layer, 0) == (shares[heads.PLACES.index("[CLS]"), layer, 0] >= 0.5)
+    assert heads.place_holds(shares, heads.Role("det, dependent to head", 0.9, 0.4, 200), 0, 0) is None

@@ -52,6 +52,35 @@ def test_a_teachers_link_hides_and_fixes(visitor):
     expect(page.locator(".bw-status")).to_contain_text("nonsense")
 
 
+def test_what_a_link_fixes_stays_fixed_after_escape(visitor):
+    page = visitor.open("attention", fix=1, present=1, text="the dog slept")
+    pictures = page.locator("[data-testid^=stBidiComponent][inert]")
+    expect(pictures).not_to_have_count(0)
+    run = visitor.run_number()
+    page.keyboard.press("Escape")
+    visitor.after(run)
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    expect(page.locator("[data-testid=stButtonGroup][inert]")).not_to_have_count(0)
+    expect(pictures).not_to_have_count(0)
+    page = visitor.open("tasks", fix=1)
+    expect(page.locator("[class*=st-key-try_] [data-testid=stButton][inert]")).not_to_have_count(0)
+
+
+def test_a_link_holds_the_view_one_comes_from(visitor):
+    page = visitor.open("family", view="Cost", text="the [MASK]")
+    page.get_by_role("radio", name="memory").click()
+    page.get_by_text("everything kept as in training").wait_for()
+    run = visitor.run_number()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Class").first.click()
+    visitor.after(run)
+    page.get_by_role("radio", name="Present").click()
+    link = page.locator("[data-testid=stCode]")
+    holds(page, lambda: "/family?" in link.inner_text())
+    query = link.inner_text().replace("\n", "")
+    assert "view=Cost" in query
+    assert "cost=memory" in query
+
+
 def test_tour_is_offered_once_and_walks_the_pages(new_visitor):
     visitor = new_visitor()
     page = visitor.open()

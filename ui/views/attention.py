@@ -5,17 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import streamlit as st
 
 from bert_core.figures.attention import heads_payload
 from bert_core.measures.attention import SEGMENT_FILTERS, SPECIALS, MapOptions, far_words
-from bert_core.trace import TraceRequest
+from bert_core.trace import Array, TraceRequest
 from ui import components, state
 from ui.state import Here
 
 VIEWS = ("All heads", "Step by step", "Roles", "Act", "Attribution", "bertviz", "Export")
+#: Parameters of the address that say what is open.
+PLACE = ("layer", "head", "token", "look")
+#: Session keys: the place when the page was last drawn or the component spoke, and where one was sent since.
+WAS, JUMP = "_attention_place", "_attention_jump"
 #: What the component may put in the address: words and numbers joined by dots.
 _PART = r"(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t\d{1,2}|n\d{1,2}|h\d{1,3}(?:-\d{1,3})*)"
 LOOK = re.compile(rf"{_PART}(?:\.{_PART})*")
@@ -68,14 +73,34 @@ def all_heads(here: Here) -> None:
     """Draw the grid and the open head."""
     layer, _ = opened(here)
     state.param("look", parse_look, "")  # the component reads it; a bad one is dropped and said here
-    data = _packed(request(here), layer, first_head(here.model)[1])
-    components.mount("attention", "attention", data, on_event=receive_view(here))
+    header, arrays = _payload(request(here), layer, first_head(here.model)[1])
+    components.mount("attention", "attention", components.pack(header | {"jump": jump()}, arrays),
+                     on_event=receive_view(here))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={TraceRequest: repr})
-def _packed(asked: TraceRequest, layer: int, head: int) -> bytes:
+def _payload(asked: TraceRequest, layer: int, head: int) -> tuple[dict[str, Any], dict[str, Array]]:
     """The payload, kept while one walks through the heads: at 512 tokens x 144 heads it is 7 MB and a second's work."""
-    return components.pack(*heads_payload(state.trace(asked), layer, head))
+    return heads_payload(state.trace(asked), layer, head)
+
+
+def jump() -> dict[str, Any] | None:
+    """Where the address was last changed to by another than the component; None if it never was.
+
+    A room, the browser's Back or the table of roles sends one elsewhere; `number` makes each time another, so that
+    the component goes there once and then stays where the visitor takes it.
+    """
+    now, session = _place(), st.session_state
+    if session.get(WAS, now) != now:
+        number = (session.get(JUMP) or {"number": 0})["number"] + 1
+        session[JUMP] = {"number": number, "address": urlencode(now)}
+    session[WAS] = now
+    return session.get(JUMP)
+
+
+def _place() -> dict[str, str]:
+    """What the address says of PLACE."""
+    return {key: st.query_params[key] for key in PLACE if key in st.query_params}
 
 
 def parse_look(raw: str) -> str:
@@ -112,9 +137,9 @@ def receive_view(here: Here):
             parse_look(look)
         except ValueError as problem:
             raise components.BadMessage(str(problem)) from None
-        state.set_param("layer", str(layer + 1))
-        state.set_param("head", str(head + 1))
-        state.set_param("token", None if token == -1 else str(token))
-        state.set_param("look", look)
+        said = {"layer": str(layer + 1), "head": str(head + 1), "token": "" if token == -1 else str(token), "look": look}
+        for key, value in said.items():
+            state.set_param(key, value)
+        st.session_state[WAS] = {key: value for key, value in said.items() if value}
 
     return receive

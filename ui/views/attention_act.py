@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from bert_core.figures.attention import heads_payload
+from bert_core.load import Loaded
 from bert_core.measures.ablation import Moved, class_moves, masked_moves, next_moves
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
@@ -44,7 +45,7 @@ def draw(here: Here) -> None:
         notices.note(f"{here.model} has no head that answers anything; its attention still changes below.")
     layer, _ = attention.opened(here)
     header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode="act")
-    components.mount("attention", "attention_act", components.pack(header, arrays),
+    components.mount("attention", "attention_act", components.pack(header | {"jump": attention.jump()}, arrays),
                      on_event=_receive(here, layers, heads))
 
 
@@ -74,13 +75,25 @@ def _run(here: Here, base: Mapping[str, Any], change: Mapping[str, Any]) -> tupl
 
 
 def _classifier(here: Here) -> str | None:
-    """A shipped classifier of the same size, asked beside a model that isn't one itself."""
-    shipped = set(state.model_names())
-    if "classification" in state.loaded(here.model).model.heads or CLASSIFIER not in shipped:
+    """The shipped classifier, asked beside a model of the same heads and tokens that isn't one itself.
+
+    Where they differ, a head or a position of one means nothing in the other: that is said.
+    """
+    mine = state.loaded(here.model)
+    if "classification" in mine.model.heads or CLASSIFIER not in state.model_names():
         return None
-    config, mine = state.loaded(CLASSIFIER).config, state.loaded(here.model).config
-    same = (config.num_hidden_layers, config.num_attention_heads) == (mine.num_hidden_layers, mine.num_attention_heads)
-    return CLASSIFIER if same else None
+    judge = state.loaded(CLASSIFIER)
+    tokens = judge.tokenizer.encode(here.text, here.pair).tokens
+    if _heads_and_words(judge) == _heads_and_words(mine) and tokens == here.encoding.tokens:
+        return CLASSIFIER
+    notices.note(f"{CLASSIFIER} is not asked beside {here.model}: its layers, heads or tokens are others, so the same "
+                 "change is none for it.")
+    return None
+
+
+def _heads_and_words(loaded: Loaded) -> tuple[int, int, int]:
+    """(L, H, V)."""
+    return loaded.config.num_hidden_layers, loaded.config.num_attention_heads, loaded.tokenizer.vocab_size
 
 
 def answers(here: Here, plain: Trace, changed: Trace) -> list[dict[str, Any]]:

@@ -17,10 +17,11 @@ from bert_core.measures.attribution import (
     gradient_x_input,
     integrated_gradients,
     leave_one_out,
+    no_gradients,
     rank_agreement,
 )
 from bert_core.measures.rollout import rollout
-from bert_core.trace import TraceRequest
+from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
 
@@ -51,18 +52,31 @@ def draw(here: Here) -> None:
     if question is None:
         notices.note(f"{here.model} has no head whose answer could be explained.")
         return
-    length = len(here.encoding)
-    if length > LONGEST_LEFT_OUT:
-        notices.note(f"At {length} tokens leaving out takes {length} runs: it is shown up to {LONGEST_LEFT_OUT} tokens"
-                     + (f", integrated gradients up to {LONGEST_PATH}." if length > LONGEST_PATH else "."))
+    trace = state.trace(_only(question.request, "attention_probs"))
+    why_not = no_gradients(state.loaded(question.request.model))
+    _say_left_out(len(trace), why_not)
     st.html(f'<p class="bw-lead">{question.words}</p>')
-    methods, values = _methods(question)
-    kinds = [kind for _, kind in chips.describe(here.encoding)]
-    content = [i for i in here.encoding.content if i != question.position]
-    header = {"tokens": list(here.encoding.tokens), "kinds": kinds, "methods": methods, "why": WHY,
+    methods, values = _methods(question, trace, with_gradients=not why_not)
+    encoding = trace.encoding  # of the model that answers, which need not be the page's
+    content = [i for i in encoding.content if i != question.position]
+    header = {"tokens": list(encoding.tokens), "kinds": [kind for _, kind in chips.describe(encoding)],
+              "methods": methods, "why": WHY,
               "agreement": rank_agreement([v[content] for v in values]).round(3).tolist() if len(content) > 2 else []}
     components.mount("attention_strips", "attention_strips",
                      components.pack(header, {"values": np.stack(values).astype(np.float32)}))
+
+
+def _say_left_out(length: int, why_not: str) -> None:
+    """Which methods are not shown, and why.
+
+    Args:
+        why_not: the reason why there are no gradients, '' where there are.
+    """
+    if why_not:
+        notices.note(f"No gradients and no path: {why_not}.")
+    if length > LONGEST_LEFT_OUT:
+        notices.note(f"At {length} tokens leaving out takes {length} runs: it is shown up to {LONGEST_LEFT_OUT} tokens"
+                     + (f", integrated gradients up to {LONGEST_PATH}." if length > LONGEST_PATH else "."))
 
 
 def _question(here: Here) -> Question | None:
@@ -137,17 +151,18 @@ def _only(request: TraceRequest, *parts: str) -> TraceRequest:
     return replace(request, parts=parts)
 
 
-def _methods(question: Question) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
-    """Titles and (T,) values of every method that the length allows."""
+def _methods(
+    question: Question, trace: Trace, with_gradients: bool
+) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
+    """Titles and (T,) values of every method that the length allows; `trace` is the question's attention."""
     request, target, place = question.request, question.target, question.position
-    probs = state.trace(_only(request, "attention_probs")).attention_probs  # (L, H, Tq, Tk)
-    length = probs.shape[-1]
+    probs, length = trace.attention_probs, len(trace)  # (L, H, Tq, Tk)
     found = [
         (_method("attention", "Attention", f"last layer, heads averaged, from position {place}"),
          probs[-1, :, place].mean(axis=0)),
         (_method("rollout", "Rollout", f"followed through all layers, to position {place}"), rollout(probs)[-1, place]),
     ]
-    if length <= LONGEST_PATH:
+    if with_gradients and length <= LONGEST_PATH:
         simple, path = state.or_stop(lambda: _gradients(request, target))
         total, gap = path.output - path.baseline, f"{100 * path.gap:.2g} %"
         start = "empty vectors" if target.kind == "lm" else "all-[MASK]"

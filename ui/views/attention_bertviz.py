@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from bert_core import bertviz_offline
+from bert_core import MissingPart, bertviz_offline
 from ui import controls, notices, state
 from ui.state import Here
 from ui.views import attention
 
 
 def draw(here: Here) -> None:
-    """One of bertviz's views in a frame, or why it can't be drawn at this length."""
+    """One of bertviz's views in a frame, or why it can't be drawn of this model or at this length."""
     which = controls.choice("bertviz", list(bertviz_offline.LIMITS), "bertviz", hide_label=True)
     layer, head = attention.opened(here)
     trace = state.trace(here.request(parts=bertviz_offline.PARTS[which]))
     try:
         page = bertviz_offline.page(trace, which, layer, head)
-    except bertviz_offline.TooLong as problem:
+    except (bertviz_offline.TooLong, MissingPart) as problem:
         notices.note(str(problem))
         return
     st.iframe(page, height=bertviz_offline.height(trace, which), alt=f"bertviz's {which.lower()} of this sentence")
-    st.caption("bertviz 1.4.1 on this Trace, its scripts from this server. It counts layers and heads from 0.")
+    st.markdown("bertviz 1.4.1 on this Trace, its scripts from this server. It counts layers and heads from 0.")

@@ -8,16 +8,14 @@ import streamlit as st
 
 from bert_core.facts import read_facts
 from bert_core.figures.attention import heads_payload
-from bert_core.measures.heads import MARGIN, HeadRoles, Role, measure_roles, place_holds, roles_of
-from bert_core.trace import Trace
+from bert_core.measures.heads import MARGIN, HeadRoles, Role, measure_roles, place_holds, place_shares, roles_of
+from bert_core.trace import Array, Trace
 from ui import components, state
 from ui.state import Here
 from ui.views import attention
 
 NAMES = {"det": "determiner", "amod": "adjective", "poss": "possessive", "nsubj": "subject", "dobj": "direct object",
          "pobj": "object of a preposition", "aux": "auxiliary", "prt": "particle"}
-#: Session key of the head that the table opened last, with a number that makes each time another.
-JUMP = "_attention_jump"
 
 
 def draw(here: Here) -> None:
@@ -28,8 +26,7 @@ def draw(here: Here) -> None:
     components.mount("attention_roles", "attention_roles", components.pack(table(roles, here.model)),
                      on_event=lambda message: _open(here, message))
     header, arrays = heads_payload(trace, layer, attention.first_head(here.model)[1], roles=lines(roles, trace))
-    header["jump"] = st.session_state.get(JUMP, "")
-    components.mount("attention", "attention_roles_grid", components.pack(header, arrays),
+    components.mount("attention", "attention_roles_grid", components.pack(header | {"jump": attention.jump()}, arrays),
                      on_event=attention.receive_view(here))
 
 
@@ -54,24 +51,35 @@ def table(roles: HeadRoles, model: str) -> dict[str, Any]:
 def lines(roles: HeadRoles, trace: Trace) -> list[str]:
     """One line a head for its card, layer by layer."""
     layers, heads = roles.places.shape[1:]
-    return [line(roles_of(roles, layer, head), trace, layer, head) for layer in range(layers) for head in range(heads)]
+    shares = place_shares(trace) if trace.encoding.content else None
+    return [line(roles_of(roles, layer, head), shares, layer, head) for layer in range(layers) for head in range(heads)]
 
 
-def line(found: tuple[Role, ...], trace: Trace, layer: int, head: int) -> str:
-    """A head's roles with their evidence, and whether a place holds on this text too."""
+def line(found: tuple[Role, ...], shares: Array | None, layer: int, head: int) -> str:
+    """A head's roles with their evidence, and whether a place holds on this text too.
+
+    Args:
+        shares: (6, L, H), place_shares of the text; None where it has no words.
+    """
     if not found:
         return "No clear role on the shipped sentences."
     parts = []
     for role in found:
-        holds = place_holds(trace, role, layer, head)
         if role.baseline is None:
-            here = "holds for this text" if holds else "does not hold for this text"
-            parts.append(f"Mostly at: {role.name} ({100 * role.score:.0f} % of tokens in {role.n} sentences; {here})")
+            parts.append(f"Mostly at: {role.name} ({100 * role.score:.0f} % of tokens in {role.n} sentences; "
+                         f"{_here(shares, role, layer, head)})")
         else:
             name, _, way = role.name.partition(", ")
             parts.append(f"{NAMES[name].capitalize()}, {way}: {100 * role.score:.0f} % of {role.n}, "
                          f"best fixed distance {100 * role.baseline:.0f} %")
     return ". ".join(parts) + "."
+
+
+def _here(shares: Array | None, role: Role, layer: int, head: int) -> str:
+    """A place role against the text at hand."""
+    if shares is None:
+        return "this text has no words"
+    return "holds for this text" if place_holds(shares, role, layer, head) else "does not hold for this text"
 
 
 def _open(here: Here, message: dict[str, Any]) -> None:
@@ -80,7 +88,5 @@ def _open(here: Here, message: dict[str, Any]) -> None:
     layer, head = components.number(message, "layer", layers), components.number(message, "head", heads)
     state.set_param("layer", str(layer + 1))
     state.set_param("head", str(head + 1))
-    count = int(st.session_state.get(JUMP, "0-0-0").rpartition("-")[2]) + 1
-    st.session_state[JUMP] = f"{layer}-{head}-{count}"
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bert_core import MissingPart
 from bert_core.measures.head_steps import PARTS, HeadSteps, head_steps
-from ui import chips, components, state
+from ui import chips, components, notices, state
 from ui.state import Here
 from ui.views import attention
 
@@ -17,12 +18,16 @@ STEPS = 6
 
 
 def draw(here: Here) -> None:
-    """One head for one query token."""
+    """One head for one query token, or why this model's steps can't be seen."""
     layer, head = attention.opened(here)
     trace = state.trace(here.request(parts=PARTS))
     query = state.param("token", _position(len(trace)), min(1, len(trace) - 1))
     step = state.param("step", attention.place_of(STEPS), 0)
-    steps = head_steps(trace, state.loaded(here.model), layer, head, query)
+    try:
+        steps = head_steps(trace, state.loaded(here.model), layer, head, query)
+    except MissingPart as problem:
+        notices.note(f"No steps: {problem}.")
+        return
     layers, heads = attention.sizes(here)
     header = {
         "tokens": list(trace.encoding.tokens), "chips": [kind for _, kind in chips.describe(trace.encoding)],

@@ -12,8 +12,9 @@ import streamlit as st
 
 from bert_core.figures.class_poll import poll_figure
 from bert_core.measures.poll import compare_guesses
-from bert_core.serving.rooms import Poll, RoomError, RoomState
-from ui import components, controls, notices, presenter, rooms, shell, state
+from bert_core.serving.rooms import MAX_ANSWER, Poll, RoomError, RoomState
+from bert_core.tasks.vocabulary import top_predictions
+from ui import components, controls, going, notices, presenter, rooms, shell, state
 from ui.state import Here
 from ui.views.family_html import draw, heading, small, table
 
@@ -119,7 +120,7 @@ def _count(here: Here, code: str, key: str, room: RoomState) -> None:
     counted = small(f"{poll.count} guesses of {room.followers} followers")
     draw(f'<p class="bw-ask">{html.escape(poll.text)}</p>', counted)
     if poll.revealed:
-        _result(here, poll)
+        _result(here, code, key, poll)
     elif st.button("Reveal", type="primary", help="Shows the guesses to everyone, beside the model's"):
         rooms.registry().reveal(code, key)
         st.rerun(scope="fragment")
@@ -128,11 +129,17 @@ def _count(here: Here, code: str, key: str, room: RoomState) -> None:
         st.rerun(scope="fragment")
 
 
-def _result(here: Here, poll: Poll) -> None:
-    trace = state.engine().run(here.request(text=poll.text, pair=None, parts=("mlm_positions", "mlm_logits")))
+def _result(here: Here, code: str, key: str, poll: Poll) -> None:
+    """The guesses beside the model's; what the model says goes to the class, once."""
+    loaded = state.loaded(here.model)
     try:
-        guesses = compare_guesses(poll.guesses, trace, state.loaded(here.model))
-    except ValueError as problem:
+        trace = state.engine().run(here.request(text=poll.text, pair=None, parts=("mlm_positions", "mlm_logits")))
+        guesses = compare_guesses(poll.guesses, trace, loaded)
+        if not poll.answer:
+            best = top_predictions(trace.mlm_logits[0], loaded.tokenizer, MAX_ANSWER)
+            words = [(one.token, one.probability) for one in best]
+            rooms.registry().answer(code, key, shell.short_name(here.model), words)
+    except ValueError as problem:  # the engine is busy, or this model can fill no gap
         notices.problem(str(problem))
         return
     components.chart(poll_figure(guesses, here.model), "poll")
@@ -147,19 +154,31 @@ def _result(here: Here, poll: Poll) -> None:
 def show_present(here: Here) -> None:
     """Build a link that opens a page for a class, with parts hidden or fixed."""
     titles = {title: name for pages in shell.PAGES.values() for name, title in pages}
-    draw(heading("A link for the class", 3), small("It restores page and sentence, and can hide or fix controls."))
+    draw(heading("A link for the class", 3), small(
+        "It restores page and sentence, for the page you were on last also its view and controls, and can hide or fix "
+        "controls."))
     left, right = st.columns(2, gap="large")
     with left:
-        page = titles[controls.choice("Page", list(titles), "open", default="Masking", as_list=True)]
+        last = next((title for title, name in titles.items() if name == presenter.last_view().page), "Masking")
+        page = titles[controls.choice("Page", list(titles), "open", default=last, as_list=True)]
         large = controls.toggle("Presenter mode: larger type, pages turned by keyboard", "large", True)
     with right:
         hidden = controls.many("Hide", list(presenter.PARTS), "without")
         fixed = controls.toggle("Fix the controls", "fixed")
     query = {"text": here.text, "pair": here.pair or "", "model": here.model, "present": "1" if large else "",
-             "hide": ",".join(hidden), "fix": "1" if fixed else ""}
-    link = f"{base_address()}{page}?" + urllib.parse.urlencode({k: v for k, v in query.items() if v})
+             "hide": ",".join(hidden), "fix": "1" if fixed else "", **_own_parameters(page)}
+    link = f"{base_address()}{page}?" + urllib.parse.urlencode({k: v for k, v in query.items() if v}, doseq=True)
     st.code(link, language=None, wrap_lines=True)
     opener = f'<p><a href="{html.escape(link, quote=True)}" target="_self">Open it here</a></p>'
     draw(opener, qr_code(link, "This link"))
     if presenter.presentation() != presenter.PLAIN:
-        st.button("Leave presenter mode", on_click=presenter.leave)
+        st.button("Leave presenter mode", key="leave_presenter", on_click=presenter.leave)
+
+
+def _own_parameters(page: str) -> dict[str, str | tuple[str, ...]]:
+    """What the page adds to a link: its view and controls as they were when the visitor left it."""
+    view = presenter.last_view()
+    if view.page != page:
+        return {}
+    held = {key: value if isinstance(value, tuple) else str(value) for key, value in view.widgets if value is not None}
+    return {key: value for key, value in {**held, **dict(view.parameters)}.items() if key not in going.SHARED}

@@ -39,10 +39,14 @@ def _curves(asked: Asked, guess: str | None) -> None:
         notices.note(str(problem))
         return
     say(_verdict(curves, asked.word, guess))
-    rows = [(curve.side, step.words, step.revealed or "–", step.probability, step.answer,
+    rows = [(curve.side, step.words, figures.last_words(step), step.probability, step.answer,
              "flips" if n in curve.flips else "") for curve in curves for n, step in enumerate(curve.steps)]
     chart(figures.reveal_figure(curves), "reveal", "Context revealed word by word",
-          ("side", "words", "revealed last", "p(true word)", "best guess", ""), rows)
+          ("side", "words in sight", "revealed last", "p(true word)", "best guess", "the answer"), rows)
+    joined = [f"{curve.joined} words on the {curve.side}" for curve in curves if curve.joined]
+    if joined:
+        say(f"A side has at most {reveal.MAX_STEPS} steps: the last one reveals {' and '.join(joined)} at once.",
+            "cmp-small")
     say("Words not yet revealed keep their place, but no token may look at them: only the context changes. "
         f"A side decides if it alone brings at least {100 * reveal.SHARE:.0f} % of what both sides bring and the other "
         "does not. [CLS] and [SEP] are always in sight.", "cmp-small")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from bert_core.figures import compare_curves as figures
 from bert_core.figures.compare import COLOURS, NAMES
-from bert_core.measures import surprise
+from bert_core.measures import compare, surprise
 from bert_core.measures.surprise import Surprise
 from ui import notices
 from ui.state import Here
@@ -36,6 +36,8 @@ def surprise_of_all(here: Here) -> None:
         if one not in same:
             say(f"{NAMES[one.reader]} ({one.models[0]}) cuts the sentence into other pieces: only its total is shown.",
                 "cmp-small")
+    if reason := compare.why_not_masked(VisitorEngine().loaded(asked.readers.masked)):
+        say(f"{NAMES['hidden']}: {reason}.", "cmp-small")
     say("Only the one-way sums are minus the log-probability of the sentence. BERT guesses each token with all the "
         "others in sight, so its sum is a *pseudo*-log-likelihood: lower, and no probability of anything. The product "
         "of the two one-way readers sees both sides of each token too.", "cmp-small")

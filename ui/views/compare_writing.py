@@ -11,6 +11,7 @@ from bert_core.config import BertConfig
 from bert_core.figures import compare_curves as figures
 from bert_core.figures.compare import COLOURS, NAMES
 from bert_core.measures import compare_writing as writing_measures
+from bert_core.measures.compare import NoReading
 from bert_core.measures.compare_writing import Written
 from bert_core.tokenizer import MASK
 from ui import controls, notices
@@ -78,27 +79,38 @@ def _cache(asked: Asked, prompt: str, count: int) -> None:
     """Counted work, and the measured reason: prefix keys that stay or move."""
     engine = VisitorEngine()
     configs = {reader: engine.loaded(model).config for reader, model in _writers(asked)}
-    start = len(engine.loaded(asked.readers.left).tokenizer.encode(prompt)) - 1
+    start = writing_measures.read_before(engine.loaded(asked.readers.left).tokenizer, prompt)
     kept = writing_measures.cost_with_cache(configs["left"], start, count)
     anew = writing_measures.cost_without(configs["both"], start, count)
     say(f"To write {count} pieces after {start} the GPT reads **{kept.tokens}** token positions, each once, and keeps "
         f"their keys and values ({_bytes(configs['left'], kept.tokens)} in fp32). BERT reads all "
         f"{start + count + 1} again for every piece: **{anew.tokens}** positions, "
         f"{anew.multiplications / kept.multiplications:.1f} times the multiplications.")
-    table("Work for the same number of pieces, counted", ("", "GPT with its cache", "BERT"),
+    table("Work for the same number of pieces, counted", ("what is counted", "GPT with its cache", "BERT"),
           [(name, getattr(kept, field), getattr(anew, field)) for name, field in
            (("passes", "passes"), ("token positions", "tokens"), ("query-key scores a head and layer", "pairs"),
             ("multiply-adds in all layers", "multiplications"))], is_open=True, summary="The work, counted")
-    longer = f"{prompt} {FALLBACK.split()[-2]}"
-    moved = {model: writing_measures.prefix_change(engine, model, longer, prompt) for _, model in _writers(asked)}
+    _moved_keys(asked, prompt)
+
+
+def _moved_keys(asked: Asked, prompt: str) -> None:
+    """How far the keys of the start move when a word follows, for each writer that shows its keys."""
+    longer, moved = f"{prompt} {FALLBACK.split()[-2]}", {}
+    for _, model in _writers(asked):
+        try:
+            moved[model] = writing_measures.prefix_change(VisitorEngine(), model, longer, prompt)
+        except NoReading as gap:
+            say(f"{gap}.", "cmp-small")
+    if not moved:
+        return
     most = {model: float(change.max()) for model, change in moved.items()}
     say("Measured here: one more word is put behind the start. How far do the keys of the words before it move? "
         + ", ".join(f"{model} by at most **{change:.2g}**" for model, change in most.items())
         + ". Keys that stay may be kept; where they move, everything has to be read again.")
-    rows = [(f"layer {n + 1}", *(float(m[n]) if n < len(m) else "–" for m in moved.values()))
+    rows = [(n + 1, *(float(m[n]) if n < len(m) else "–" for m in moved.values()))
             for n in range(max(map(len, moved.values())))]
     chart(figures.prefix_figure(moved, {model: reader for reader, model in _writers(asked)}), "prefix",
-          "Largest change of a prefix key", ("", *moved), rows)
+          "Largest change of a prefix key", ("layer", *moved), rows)
 
 
 def _bytes(config: BertConfig, tokens: int) -> str:
