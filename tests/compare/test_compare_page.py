@@ -221,7 +221,9 @@ def test_the_window_holds_the_place_and_keeps_its_size():
     assert figures.window_around(100, 0, 32) == (0, 32)
 
 
-@pytest.mark.parametrize(("p", "said"), [(0.41, "41 %"), (0.003, "0.3 %"), (0.00001, "<0.1 %"), (0.0994, "9.9 %"), (1.0, "100 %")])
+@pytest.mark.parametrize(("p", "said"), [
+    (0.41, "41 %"), (0.003, "0.3 %"), (0.00001, "<0.1 %"), (0.0994, "9.9 %"), (1.0, "100 %"), (0.0, "0.0 %"),
+])
 def test_percent_in_prose(p, said):
     assert compare_cards.percent(p) == said
 

@@ -12,6 +12,7 @@ from bert_core import TraceRequest
 from bert_core.config import BertConfig
 from bert_core.measures import compare, compare_pairs, compare_writing
 from bert_core.measures.compare_pairs import Pair, Tally
+from bert_core.serving.local import LocalEngine
 
 
 def test_the_set_is_balanced_and_pairs_differ_in_one_place():
@@ -98,6 +99,14 @@ def test_writing_is_greedy_and_takes_no_specials(engine, readers):
     first = next(compare_writing.write(engine, readers.left, "the dog", 3))
     assert first.id == np.where(allowed, row, -np.inf).argmax()
     assert first.probability == pytest.approx(np.exp(compare.log_softmax(row)[first.id]), rel=1e-4)
+
+
+def test_writing_leaves_nothing_in_the_shared_cache(readers):
+    engine = LocalEngine(readers.masked)
+    for model in (readers.left, readers.masked):
+        list(compare_writing.write(engine, model, "the dog", 3))
+    engine.close()
+    assert engine.cache.bytes == 0
 
 
 def test_writing_stops_at_the_limit(engine, readers):

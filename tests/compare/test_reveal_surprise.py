@@ -29,6 +29,8 @@ def test_all_curves_start_with_nothing_revealed(engine, readers):
     assert [len(curve.steps) for curve in curves] == [2, 5, 5]
     assert [step.revealed for step in curves[1].steps] == ["", "barked", "all", "night", "."]
     assert [step.words for step in curves[1].steps] == [0, 1, 2, 3, 4]
+    assert [step.words for step in curves[2].steps] == [0, 2, 3, 4, 5]
+    assert [curve.joined for curve in curves] == [0, 0, 0]
 
 
 def test_hidden_words_change_nothing(engine, readers):
@@ -58,6 +60,12 @@ def test_many_words_end_in_one_last_step():
     steps = reveal.steps_of(words, 5)
     assert steps[:4] == [(1,), (2,), (3,), (4,)]
     assert steps[4] == tuple(range(5, 31))
+
+
+def test_a_joined_step_counts_all_its_words(engine, readers):
+    curves = reveal.reveal(engine, question(engine, readers, "the dog " + "slept " * 20), readers.masked)
+    assert [step.words for step in curves[1].steps] == [*range(12), 20]
+    assert [curve.joined for curve in curves] == [0, 9, 0]
 
 
 def test_words_keep_their_pieces_together(engine, readers):
