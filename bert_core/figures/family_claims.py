@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from bert_core.facts import known_sizes, read_facts
 from bert_core.load import Loaded
 from bert_core.measures.cost import activation_memory, forward_work, generation_work
+from bert_core.model import Model
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Claim:
         key: its name in the facts.
         wrong, right: the claim and its correction.
         evidence: one line computed from the model on screen; '' where the page
-            named is the evidence.
+            named is the evidence, or the model gives none.
         page: where one can try it; '' if nowhere.
     """
 
@@ -61,6 +62,8 @@ def sinusoid_table(rows: int, width: int) -> np.ndarray:
 
 
 def _sinusoid(loaded: Loaded, _: str) -> str:
+    if not isinstance(loaded.model, Model):
+        return ""  # its position table, if it has one, has another name
     name = f"{loaded.model.names.position}.weight"
     learned = loaded.model.weights[name].float().cpu().numpy()
     fixed = sinusoid_table(*learned.shape)
@@ -101,8 +104,9 @@ def _parallel(loaded: Loaded, text: str) -> str:
 def _memory(loaded: Loaded, _: str) -> str:
     sizes = (256, 512, 1024)
     parts = (f"{activation_memory(loaded.config, n).total / 2**20:,.0f} MB at {n}" for n in sizes)
-    return (f"All activations of this model: {', '.join(parts)} tokens. "
-            f"Its position table has {loaded.config.max_position_embeddings} rows.")
+    rows = f" Its position table has {loaded.config.max_position_embeddings} rows."
+    return f"All activations of this model: {', '.join(parts)} tokens." + (
+        rows if isinstance(loaded.model, Model) else "")
 
 
 def _distil(_: Loaded, __: str) -> str:

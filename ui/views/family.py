@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
-import numpy as np
 import streamlit as st
 
 from bert_core import Trace
@@ -13,7 +12,9 @@ from bert_core.config import BertConfig
 from bert_core.facts import known_sizes, paper_tables, read_facts
 from bert_core.figures import family as figures
 from bert_core.figures import family_claims
-from ui import chips, components, controls, notices, shell, state
+from bert_core.model import Model
+from bert_core.tasks.vocabulary import last_read, top_predictions
+from ui import chips, components, controls, glossary, notices, shell, state
 from ui.state import Here
 from ui.views.family_html import draw, heading, small, table, words_of
 
@@ -36,14 +37,16 @@ def anatomy(here: Here) -> None:
     draw(f'<p class="bw-figure-number">{nodes[0].count:,}</p>', small(
         f"parameters: L = {config.num_hidden_layers} layers, D = {config.hidden_size}, "
         f"H = {config.num_attention_heads} heads, I = {config.intermediate_size}, "
-        f"V = {config.vocab_size:,}, P = {config.max_position_embeddings}. "
+        f"V = {config.vocab_size:,} pieces, P = {config.max_position_embeddings} positions, "
+        f"S = {config.type_vocab_size} segments, E = {config.table_width} numbers an embedding. "
         "The rectangles add up to it exactly; click one to go in."))
     components.chart(figures.anatomy_figure(nodes), "anatomy")
     with st.expander("Every part with its formula"):
         rows = [(s.part, s.formula, f"{s.each:,}", str(s.times), f"{s.total:,}")
                 for s in figures.anatomy_table(config, heads)]
         rows.append(("sum", "", "", "", f"{nodes[0].count:,}"))
-        draw(table("Parts", ["part", "formula", "each", "times", "parameters"], rows, (2, 3, 4)))
+        draw(table("Parts", ["part", "formula", "each", "times", "parameters"], rows, (2, 3, 4)),
+             small("The letters are those above; C is the number of labels of a classifier."))
     with st.expander("Known models, counted by the same formulas"):
         rows = [(size.name, size.what.replace("`", ""), f"{size.parameters:,}") for size in known_sizes()]
         facts = read_facts("sizes")
@@ -54,6 +57,10 @@ def _anatomy_config(here: Here, which: str) -> tuple[BertConfig | None, tuple[st
     """The chosen architecture and its heads; None after a problem was shown."""
     if which == SHOWN:
         model = state.loaded(here.model).model
+        if not isinstance(model, Model):
+            notices.note(f"{shell.short_name(here.model)} runs through transformers, which gives no parts to count by "
+                         f"formula. It has {model.parameters:,} parameters in all.")
+            return None, None
         order = ("pooler", "mlm", "lm", "nsp", "classification", "token_classification", "question_answering")
         return model.config, tuple(head for head in order if head in model.heads)
     if which != OWN:
@@ -81,12 +88,19 @@ def _anatomy_config(here: Here, which: str) -> tuple[BertConfig | None, tuple[st
 def relatives() -> None:
     """What came after, and what encoders, decoders and encoder-decoders are for."""
     variants = read_facts("variants")["variant"]
-    rows = [(v["name"], v["changed"], v["why"], v["language"], v["paper"] or "–") for v in variants]
-    draw(table("What came after BERT", ["model", "what changed", "why", "language", "paper"], rows,
-               stacked=True))
+    rows = [(v["name"], v["changed"], v["why"], v["language"], v["paper"] or "none in our facts") for v in variants]
+    draw(glossary.mark(table("What came after BERT", ["model", "what changed", "why", "language", "paper"], rows,
+                             stacked=True)), _paper_links(variants))
     kinds = words_of("family")["kinds"]
     cards = "".join(_kind_card({key: html.escape(words) for key, words in kind.items()}) for kind in kinds)
-    draw(heading("Encoder, decoder, encoder-decoder"), f'<div class="bw-cards">{cards}</div>')
+    draw(heading("Encoder, decoder, encoder-decoder"), f'<div class="bw-cards">{glossary.mark(cards)}</div>')
+
+
+def _paper_links(variants: list[dict[str, str]]) -> str:
+    """A line that leads to every paper of the table."""
+    links = (f'<a href="https://arxiv.org/abs/{v["paper"].removeprefix("arXiv ")}">{html.escape(v["name"])}</a>'
+             for v in variants if v["paper"])
+    return f'<p class="bw-small">The papers on arXiv: {", ".join(links)}.</p>'
 
 
 def _kind_card(kind: dict[str, str]) -> str:
@@ -101,10 +115,14 @@ def side_by_side(here: Here) -> None:
     """The sentence through up to three loaded models: tokens, guesses, attention."""
     names = state.model_names()
     start = ([here.model] if here.model in names else []) + [n for n in names if n != here.model]
-    chosen = controls.many("Models", names, "with", default=start[:2])[:MOST_MODELS]
+    chosen = controls.many("Models", names, "with", default=start[:2])
     if not chosen:
         notices.note("Choose at least one model.")
         return
+    chosen, left_out = chosen[:MOST_MODELS], chosen[MOST_MODELS:]
+    if left_out:
+        names = ", ".join(shell.short_name(name) for name in left_out)
+        notices.note(f"{MOST_MODELS} models stand side by side; not shown: {names}.")
     parts = ("attention_probs", "mlm_positions", "mlm_logits", "lm_logits")
     traces = state.traces([here.request(model=name, parts=parts) for name in chosen])
     for number, (column, trace) in enumerate(zip(st.columns(len(chosen)), traces, strict=True)):
@@ -124,24 +142,29 @@ def _one_model(trace: Trace, number: int) -> None:
     else:
         title, rows = guesses
         draw(table(title, ["token", "probability"], rows, (1,)))
-    if trace.has("attention_probs") and len(trace) <= MOST_TOKENS:
+    if not trace.has("attention_probs"):
+        draw(small("This model gives no attention to draw."))
+    elif len(trace) > MOST_TOKENS:
+        draw(small(f"No attention map: it is drawn up to {MOST_TOKENS} tokens, and here are {len(trace)}."))
+    else:
         components.chart(figures.attention_figure(trace), f"attention{number}")
 
 
 def _guesses(trace: Trace) -> tuple[str, list[tuple[str, str]]] | None:
-    """Title and top five of the first gap, or of what comes next; None without a head."""
+    """Title and top five of the first gap, or of what is read next; None without a head."""
     tokenizer = state.loaded(trace.model).tokenizer
     if trace.has("lm_logits"):
-        title, logits = "Next after the sentence", trace.lm_logits[-2]
+        if not len(trace):
+            return "Type something to see what comes next", []
+        side = "Before" if trace.config.reading_order == "right-to-left" else "Next after"
+        title, logits = f"{side} the sentence", trace.lm_logits[last_read(trace)]
     elif trace.has("mlm_logits") and len(trace.mlm_positions):
         title, logits = f"In the gap at position {trace.mlm_positions[0]}", trace.mlm_logits[0]
     elif trace.has("mlm_logits"):
         return "Put a [MASK] into the sentence to see its guesses", []
     else:
         return None
-    spread = np.exp(logits - logits.max())
-    best = np.argsort(-spread)[:5]
-    return title, [(tokenizer.token_of(i), f"{100 * spread[i] / spread.sum():.1f} %") for i in best]
+    return title, [(best.token, f"{100 * best.probability:.1f} %") for best in top_predictions(logits, tokenizer, 5)]
 
 
 # --- claims and tables -------------------------------------------------------
@@ -158,7 +181,7 @@ def claims(here: Here) -> None:
         if claim.page:
             lines.append(f'<p class="bw-evidence"><a href="/{claim.page}" target="_self">Try it: {claim.page}</a></p>')
         parts.append(f'<section class="bw-claim">{"".join(lines)}</section>')
-    draw(heading("Said wrongly elsewhere"), *parts)
+    draw(heading("Said wrongly elsewhere"), glossary.mark("".join(parts)))
 
 
 def paper() -> None:

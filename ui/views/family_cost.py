@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from typing import NamedTuple
+
 import streamlit as st
 
+from bert_core.config import BertConfig
 from bert_core.figures import cost as figures
 from bert_core.load import Loaded
 from bert_core.measures.cost import Measured, activation_memory, crossover, forward_work, measure_encoder
-from ui import components, controls, notices, state
+from bert_core.model import Model
+from ui import components, controls, notices, shell, state
 from ui.state import Here
 from ui.views.family_html import draw, small, table
 
@@ -16,19 +21,19 @@ LENGTHS = (16, 32, 64, 128, 256, 384, 512, 768, 1024)
 BATCHES = (1, 2, 4, 8, 16)
 #: Seconds for all measurements of one model.
 BUDGET = 12.0
+#: Models whose measurements this process keeps.
+MOST_KEPT = 8
 
 
 def cost(here: Here) -> None:
     """Operations, memory and measured time against length."""
     loaded = state.loaded(here.model)
-    config, at = loaded.config, crossover(loaded.config)
+    config = loaded.config
     which = controls.choice("Cost", ["operations", "memory", "time, measured here"], "cost")
     if which == "operations":
         components.chart(figures.work_figure(config), "work")
         draw(small("By formula, per layer: projections 8 n D², feed-forward 4 n D I, scores and weighted sum 4 n² D. "
-                   f"For this model the n² part alone overtakes the feed-forward at {at.scores:,.0f} tokens"
-                   + (f", attention with its projections at {at.attention:,.0f}." if at.attention
-                      else "; attention with its projections costs more at every length.")))
+                   f"For this model {_crossing(config)}"))
         _numbers(here)
     elif which == "memory":
         components.chart(figures.memory_figure(config), "memory")
@@ -38,6 +43,14 @@ def cost(here: Here) -> None:
         _numbers(here)
     else:
         _time(here, loaded)
+
+
+def _crossing(config: BertConfig) -> str:
+    """Where attention overtakes the feed-forward by formula, as the end of a sentence."""
+    at = crossover(config)
+    whole = (f", attention with its projections at {at.attention:,.0f}." if at.attention
+             else "; attention with its projections costs more at every length.")
+    return f"the n² part alone overtakes the feed-forward at {at.scores:,.0f} tokens{whole}"
 
 
 def _numbers(here: Here) -> None:
@@ -54,31 +67,47 @@ def _numbers(here: Here) -> None:
 
 
 def _time(here: Here, loaded: Loaded) -> None:
+    if not isinstance(loaded.model, Model):
+        notices.note(f"{shell.short_name(here.model)} runs through transformers and can't be measured here; "
+                     "operations and memory by formula are there.")
+        return
     asked = st.button("Measure now", help=f"About {BUDGET:.0f} seconds on this machine; kept for everyone after that")
-    if not asked and here.model not in _done():
+    if not asked and here.model not in _kept().by_model:
         notices.note("Nothing measured yet for this model on this machine.")
         return
     measured = _measure(here.model, loaded)
-    _done().add(here.model)
     fit = measured.fit
     cross = f"{fit.crossover:,.0f} tokens" if fit.crossover < 1e6 else "no length that matters: no n² was seen"
     components.chart(figures.time_figure(measured.lengths, fit), "time")
     draw(small(f"Measured on this machine ({measured.where}), the fastest of three runs each. "
                f"Fitted: {1000 * fit.a:.2f} µs · n + {1e6 * fit.b:.2f} ns · n², off by {100 * fit.error:.0f} % on "
                f"average; b n² overtakes a n at {cross}. Past {loaded.config.max_tokens} tokens the position rows are "
-               "used again, so only the time means something."))
+               "used again, so only the time means something."),
+         small(f"By formula, {_crossing(loaded.config)}"))
     components.chart(figures.batch_figure(measured.batches), "batch")
     with st.expander("The numbers"):
         rows = [(f"{n:,}", f"{ms:.2f}", f"{float(fit.at(n)):.2f}") for n, ms in measured.lengths]
         draw(table("Time against length", ["tokens", "measured, ms", "fitted, ms"], rows, (0, 1, 2)))
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _done() -> set[str]:
-    """Names of the models that were measured in this process."""
-    return set()
+class _Kept(NamedTuple):
+    """Measurements of this process by model, the oldest first, and the lock under which one is made."""
+
+    by_model: dict[str, Measured]
+    lock: threading.Lock
 
 
-@st.cache_resource(show_spinner="Measuring …", max_entries=8)
-def _measure(name: str, _loaded: Loaded) -> Measured:
-    return measure_encoder(_loaded, LENGTHS, BATCHES, BUDGET)
+@st.cache_resource(show_spinner=False)
+def _kept() -> _Kept:
+    return _Kept({}, threading.Lock())
+
+
+def _measure(name: str, loaded: Loaded) -> Measured:
+    """The kept measurement, or a new one that pushes out the oldest."""
+    by_model, lock = _kept()
+    with st.spinner("Measuring …"), lock:
+        if name not in by_model:
+            by_model[name] = measure_encoder(loaded, LENGTHS, BATCHES, BUDGET)
+            for oldest in list(by_model)[:-MOST_KEPT]:
+                del by_model[oldest]
+        return by_model[name]

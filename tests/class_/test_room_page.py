@@ -1,0 +1,53 @@
+"""The teacher's page of a room, run without a browser."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bert_core.serving.waiting import Busy
+from tests.payloads import ROOT
+from ui import rooms, state
+
+TEXT = "the [MASK] barked"
+
+
+@pytest.fixture
+def room():
+    """(code, key) of a room whose poll on TEXT is revealed; closed at the end."""
+    code, key = rooms.registry().open()
+    rooms.registry().ask(code, key, TEXT)
+    rooms.registry().reveal(code, key)
+    yield code, key
+    rooms.registry().close(code, key)
+
+
+def teach(room) -> AppTest:
+    at = AppTest.from_file(ROOT / "app.py", default_timeout=120)
+    at.session_state["_teaching"] = room
+    at.query_params["view"] = "Room"
+    return at.switch_page("pages/class.py").run()
+
+
+def said(at: AppTest) -> str:
+    return "\n".join(element.proto.body for element in at.get("html"))
+
+
+def test_a_revealed_poll_hands_the_models_words_to_the_class(room):
+    assert not teach(room).exception
+    poll = rooms.registry().teacher_state(*room).poll
+    assert poll.model == "twin-bert"
+    chances = [chance for _, chance in poll.answer]
+    assert len(chances) == 5
+    assert 1 >= chances[0] >= chances[-1] > 0
+
+
+def test_a_busy_engine_is_said_and_the_poll_waits(room, monkeypatch):
+    def refuse(*_, **__):
+        raise Busy("too many are waiting; try again")
+
+    monkeypatch.setattr(type(state.engine()), "run", refuse)
+    at = teach(room)
+    assert not at.exception
+    assert "too many are waiting" in said(at)
+    assert rooms.registry().teacher_state(*room).poll.answer == ()

@@ -1,0 +1,68 @@
+"""The Family page for models of other kinds, run without a browser."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import pytest
+
+from bert_core.tasks.vocabulary import continuation
+from tests.adapters.families import FAMILIES, make_family
+from tests.payloads import visit
+from ui import state
+from ui.views import family_cost
+
+TEXT = "the dog barked"
+
+
+@pytest.fixture(scope="module")
+def adapted(tmp_path_factory) -> str:
+    """The folder of a tiny model that runs through transformers."""
+    family = next(family for family in FAMILIES if family.name == "ModernBERT")
+    return str(make_family(tmp_path_factory.mktemp("adapted"), family))
+
+
+def said(at) -> str:
+    assert not at.exception
+    return "\n".join(element.proto.body for element in at.get("html"))
+
+
+@pytest.mark.parametrize(("asked", "line"), [
+    ({"size": "the model above"}, "gives no parts to count"),
+    ({"view": "Wrong claims"}, "Said wrongly elsewhere"),
+    ({"view": "Cost", "cost": "time, measured here"}, "can&#x27;t be measured here"),
+])
+def test_other_families_get_a_plain_line(adapted, monkeypatch, asked, line):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", adapted)
+    words = said(visit("family", text=TEXT, **asked))
+    assert line in words
+    assert "correlation with the sinusoids" not in words
+
+
+@pytest.mark.parametrize(("model", "title"), [
+    ("twin-gpt", "Next after the sentence"), ("twin-rtl", "Before the sentence")])
+@pytest.mark.parametrize("text", [TEXT, "dog", ""])
+def test_guesses_are_those_of_the_command_line(model, title, text):
+    words = said(visit("family", view="Side by side", text=text, model=model))
+    assert title in words
+    for guess in continuation(state.engine(), text, model):
+        assert f"<td data-label=\"token\">{html.escape(guess.token)}</td>" in words
+
+
+def test_what_is_left_out_is_said():
+    at = visit("family", view="Side by side", text="dog " * 60)
+    at.session_state["with"] = state.model_names()[:4]
+    words = said(at.run())
+    assert f"not shown: {Path(state.model_names()[3]).name}" in words
+    assert "drawn up to 48 tokens, and here are 62" in words
+
+
+def test_measurements_are_bounded(monkeypatch):
+    monkeypatch.setattr(family_cost, "measure_encoder", lambda loaded, *_: loaded)
+    family_cost._kept().by_model.clear()
+    for n in range(family_cost.MOST_KEPT + 2):
+        assert family_cost._measure(f"model {n}", n) == n
+    assert family_cost._measure("model 3", "again") == 3
+    assert list(family_cost._kept().by_model) == [f"model {n}" for n in range(2, family_cost.MOST_KEPT + 2)]
+    family_cost._kept().by_model.clear()
