@@ -48,7 +48,8 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
     steps = max([spec.steps, *(one.spec.steps for one in (run, under) if one)])
     left, right = st.columns([1.15, 1])
     with left:
-        components.chart(figures.accuracy_figure(shown, accuracy_levels(levels), steps), "accuracy")
+        figure = figures.accuracy_figure(shown, accuracy_levels(levels), steps)
+        components.chart(figure.update_layout(showlegend=True), "accuracy")  # also one run alone is named
     with right:
         components.chart(figures.loss_figure(shown, loss_levels(levels), steps), "loss")
     thirds = st.columns(3)
