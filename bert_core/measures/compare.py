@@ -18,7 +18,7 @@ read back in place of their [MASK].
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -128,10 +128,12 @@ def _spans(content: Sequence[int]) -> str:
 
 
 def question_at(encoding: Encoding, position: int) -> Question:
-    """The word at a position, as a stretch of text that any tokenizer can find."""
+    """The word at a position, as a stretch of text that any tokenizer can find; the space before it is no part."""
     positions = word_positions(encoding, position)
     starts, ends = zip(*(encoding.offsets[n] for n in positions), strict=True)
-    return Question(encoding.text, encoding.pair, encoding.sequence_ids[position] or 0, min(starts), max(ends))
+    whole = Question(encoding.text, encoding.pair, encoding.sequence_ids[position] or 0, min(starts), max(ends))
+    space = len(whole.word) - len(whole.word.lstrip())
+    return replace(whole, start=whole.start + space) if space < len(whole.word) else whole
 
 
 def positions_of(encoding: Encoding, question: Question) -> tuple[int, ...]:

@@ -30,6 +30,13 @@ def test_an_encoder_that_takes_no_mask_leaves_the_other_readings(engine, readers
     assert "only with its own attention" in gaps["hidden"]
 
 
+def test_a_word_is_asked_without_the_space_that_its_piece_holds(engine, readers, family):
+    encoding = engine.loaded(family("ModernBERT")).tokenizer.encode(SENTENCE)
+    question = compare.question_at(encoding, encoding.content[1])
+    assert question.word == "dog"
+    assert encoding.text[slice(*encoding.offsets[compare.positions_of(encoding, question)[0]])].startswith(" ")
+
+
 @pytest.mark.parametrize("name", ENCODERS)
 def test_its_surprise_is_that_of_each_single_question(engine, readers, family, name):
     others = replace(readers, masked=family(name))
