@@ -66,3 +66,16 @@ def test_measurements_are_bounded(monkeypatch):
     assert family_cost._measure("model 3", "again") == 3
     assert list(family_cost._kept().by_model) == [f"model {n}" for n in range(2, family_cost.MOST_KEPT + 2)]
     family_cost._kept().by_model.clear()
+
+
+def test_relatives_explain_their_terms_and_lead_to_their_papers():
+    words = said(visit("family", view="Relatives", text=TEXT))
+    assert '<a href="https://arxiv.org/abs/1907.11692">RoBERTa</a>' in words
+    assert words.count("none in our facts") == 2
+    assert '<dfn class="bw-term" tabindex="0">token<' in words.partition("bw-cards")[2]
+
+
+def test_the_letters_of_the_formulas_are_explained():
+    words = said(visit("family", size="base", text=TEXT))
+    assert "S = 2 segments, E = 768 numbers an embedding" in words
+    assert "C is the number of labels of a classifier" in words
