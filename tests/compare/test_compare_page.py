@@ -88,6 +88,17 @@ def test_reveal_waits_for_the_prediction_and_a_link_shows_the_curves():
     figure = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert [len(trace["x"]) for trace in figure["data"][:3]] == [2, 5, 5]
     assert "The numbers say" in bodies(at)
+    assert "at once" not in bodies(at)
+    assert '<th scope="col"></th>' not in bodies(at)
+
+
+def test_a_reveal_of_many_words_says_that_its_last_step_joins_them():
+    text = "The dog " + "barked " * 20
+    mark = f"{zlib.crc32(repr(Question(text, None, 0, 4, 7)).encode()):08x}"
+    at = visit("compare", text=text, at="2", view="Reveal", shown=mark)
+    assert "the last one reveals 9 words on the right at once" in bodies(at)
+    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
+    assert figure["layout"]["xaxis"]["dtick"] == 1
 
 
 def test_surprise_draws_every_reader_with_its_total():
@@ -102,6 +113,7 @@ def test_writing_continues_the_words_before_and_counts_the_work():
     assert bodies(at).count('class="piece"') == 8
     assert "The dog" in bodies(at)
     assert "query-key scores" in bodies(at)
+    assert '<th scope="col"></th>' not in bodies(at)
 
 
 def test_the_experiment_runs_to_its_end():
