@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from bert_core import TraceRequest, load_engine
 from bert_core.measures.attention import MapOptions, shown_map
 from bert_core.trace import Trace
+from tests.browser.test_rooms import go_to, open_room
 from tests.browser.waiting import PATIENCE, becomes, holds
 from ui.views.attention_export import standalone
 
@@ -108,6 +109,83 @@ def test_keys_open_heads_and_the_address_restores_them(visitor):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     expect(page.locator(".att-says")).to_contain_text("position 1, pinned", timeout=PATIENCE)
+
+
+def test_the_picture_goes_back_with_the_address(visitor):
+    page = visitor.open("attention", text=TEXT, layer=2, head=3, look="map")
+    page.locator("canvas.att-grid").focus()
+    for head in (4, 5):
+        page.keyboard.press("ArrowRight")
+        wait_for(page, layer=2, head=head)
+        page.wait_for_url(f"**head={head}**")
+    visitor.wait_ready(TEXT)
+    page.go_back()
+    wait_for(page, layer=2, head=4)
+    page.locator("canvas.att-grid").focus()
+    page.keyboard.press("ArrowDown")
+    wait_for(page, layer=3, head=4)
+    page.wait_for_url("**layer=3**")
+    visitor.wait_ready(TEXT)
+    wait_for(page, layer=3, head=4)
+
+
+def test_a_long_text_s_layer_comes_with_the_way_back(visitor):
+    page = visitor.open("attention", text=" ".join(["The old dog chased my cat ."] * 24), layer=2, head=1)
+    wait_for(page, layer=2, exact="true")
+    page.locator(".att-layer input").fill("5")
+    wait_for(page, layer=5, exact="true")
+    page.go_back()
+    wait_for(page, layer=2, exact="true")
+
+
+def test_a_follower_s_picture_goes_where_the_teacher_s_goes(new_visitor):
+    teacher, student = new_visitor(), new_visitor()
+    code = open_room(teacher)
+    student.open("attention", room=code)
+    student.page.get_by_text("Following room").wait_for()
+    go_to(teacher, "Attention")
+    for layer, head in ((1, 2), (1, 3), (4, 3)):
+        teacher.page.locator(".att-layer input").fill(str(layer))
+        teacher.page.locator(".att-which input").fill(str(head))
+        wait_for(student.page, layer=layer, head=head, exact="true")
+
+
+def test_pairs_and_layers_are_switched_by_keyboard(visitor):
+    page = visitor.open("attention", text=TEXT, view="Act", layer=3, head=1)
+    picture, said = page.locator("canvas.att-head"), page.locator(".att-says")
+    picture.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):  # the first key comes to the first cell
+        page.keyboard.press(key)
+    expect(said).to_contain_text("From “the” to “the”", timeout=PATIENCE)
+    run = visitor.run_number()
+    page.keyboard.press("Enter")
+    visitor.after(run)
+    page.wait_for_url("**cut=1-1**")
+    page.keyboard.press("Enter")
+    holds(page, lambda: "cut=" not in page.url)
+    visitor.wait_ready(TEXT)
+    page.locator("canvas.att-grid").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press(" ")
+    page.wait_for_url("**off=3-1,3-2,**")
+    visitor.no_traceback()
+
+
+def test_a_token_is_pinned_by_enter(visitor):
+    page = visitor.open("attention", text=TEXT, layer=3, head=9, look="lines")
+    page.locator("canvas.att-head").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".att-says")).to_contain_text("position 0, pinned", timeout=PATIENCE)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**token=0**")
+    page.keyboard.press("Escape")
+    expect(page.locator(".att-says")).to_contain_text("Point at a token", timeout=PATIENCE)
+
+
+def test_heads_beyond_the_colours_are_said(visitor):
+    page = visitor.open("attention", text=TEXT, layer=3, head=9, look="h1-2-3-4-5-6-7")
+    expect(page.locator(".att-tag")).to_have_count(6, timeout=PATIENCE)
+    expect(page.locator(".att-title")).to_contain_text("2 more chosen, not drawn", timeout=PATIENCE)
 
 
 def test_a_head_switched_off_moves_the_answer_as_the_engine_says(visitor, engine):

@@ -137,7 +137,8 @@ def receive_view(here: Here):
             parse_look(look)
         except ValueError as problem:
             raise components.BadMessage(str(problem)) from None
-        said = {"layer": str(layer + 1), "head": str(head + 1), "token": "" if token == -1 else str(token), "look": look}
+        where = "" if token == -1 else str(token)
+        said = {"layer": str(layer + 1), "head": str(head + 1), "token": where, "look": look}
         for key, value in said.items():
             state.set_param(key, value)
         st.session_state[WAS] = {key: value for key, value in said.items() if value}

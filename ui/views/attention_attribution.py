@@ -170,9 +170,10 @@ def _methods(
         found += [(_method("gradient", "Gradient × input", "slope times word vector", True), simple.values),
                   (_method("path", "Integrated gradients", note, True), path.values)]
     if length <= LONGEST_LEFT_OUT:
-        left = state.or_stop(lambda: _left_out(request, target))
-        gone = "hidden" if target.kind == "lm" else "[MASK]"
-        found.append((_method("left_out", "Leave one out", f"what is lost with the token {gone}", True), left.values))
+        left = state.or_stop(lambda: _left_out_or_none(request, target))
+        note = f"what is lost with the token {'hidden' if target.kind == 'lm' else '[MASK]'}"
+        if left is not None:
+            found.append((_method("left_out", "Leave one out", note, True), left.values))
     return [method for method, _ in found], [values for _, values in found]
 
 
@@ -183,6 +184,15 @@ def _method(key: str, title: str, note: str, signed: bool = False) -> dict[str, 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs={TraceRequest: repr, Target: repr})
 def _gradients(request: TraceRequest, target: Target) -> tuple[Attribution, Attribution]:
     return state.call(gradient_x_input, request, target), state.call(integrated_gradients, request, target, STEPS)
+
+
+def _left_out_or_none(request: TraceRequest, target: Target) -> Attribution | None:
+    """Leave one out; None, with the reason on the page, where this model can hide no token."""
+    try:
+        return _left_out(request, target)
+    except ValueError as problem:
+        notices.note(f"No token is left out: {problem}.")
+        return None
 
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs={TraceRequest: repr, Target: repr})

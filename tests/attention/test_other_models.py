@@ -1,0 +1,152 @@
+"""The Attention page with models of other families and other words, and on a text without words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bert_core.load import Loaded, load_model
+from bert_core.measures.attention import head_numbers
+from bert_core.measures.attribution import Target, finish, leave_one_out
+from bert_core.measures.heads import PLACES, place_shares
+from bert_core.trace import Trace, TraceRequest, run_batch
+from tests.adapters.families import FAMILIES, make_family
+from tests.payloads import drawn, is_ready, visit
+from ui import state
+from ui.views import attention
+from ui.views.attention_attribution import CLASSIFIER
+
+TEXT = "the dog barked"
+
+
+def said(at) -> str:
+    return "\n".join(element.proto.body for element in at.get("html"))
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory) -> Loaded:
+    """A tiny GPT-2, which runs through transformers and has no special tokens."""
+    family = next(family for family in FAMILIES if family.name == "GPT-2")
+    return load_model(str(make_family(tmp_path_factory.mktemp("gpt2"), family)))
+
+
+@pytest.fixture(scope="module")
+def gpt2_trace(gpt2) -> Trace:
+    return run_batch(gpt2, [TraceRequest(TEXT)])[0]
+
+
+@pytest.fixture
+def look(monkeypatch):
+    """look(model, view, **parameters) -> the page run with that model."""
+
+    def run(model: str, view: str, text: str = TEXT, **parameters: object):
+        monkeypatch.setenv("BOTH_WAYS_MODEL", model)
+        at = visit("attention", view=view, text=text, **parameters)
+        is_ready(at)
+        return at
+
+    return run
+
+
+@pytest.mark.parametrize("view", attention.VIEWS)
+def test_a_text_without_words_opens_every_view(look, view):
+    at = look("twin-bert", view, text="\u200b")
+    if view == "Roles":
+        lines = drawn(at, "attention")["roles"]
+        assert any("this text has no words" in line for line in lines)
+        assert not any("for this text" in line for line in lines)
+
+
+@pytest.mark.parametrize("view", attention.VIEWS)
+def test_a_model_of_another_family_opens_every_view(look, gpt2, view):
+    at = look(gpt2.name, view)
+    assert ("gives no query" in said(at)) == (view == "Step by step")
+
+
+def test_bertviz_says_that_there_are_no_neurons_to_see(look, gpt2):
+    at = look(gpt2.name, "bertviz", bertviz="Neuron view")
+    assert "gives no query: transformers does not give it out" in said(at)
+
+
+def test_a_model_without_gradients_and_masks_keeps_its_attention(look, gpt2, gpt2_trace):
+    at = look(gpt2.name, "Attribution", explain="The next word")
+    strips = drawn(at, "attention_strips")
+    assert [method["key"] for method in strips["methods"]] == ["attention", "rollout"]
+    assert "gradients are taken only" in said(at)
+    assert "No token is left out: gpt2 runs through transformers" in said(at)
+    weights = gpt2_trace.attention_probs[-1, :, len(gpt2_trace) - 1].mean(axis=0)
+    assert strips["arrays"]["values"][0] == pytest.approx(weights, abs=1e-5)
+
+
+def test_a_model_without_gradients_but_with_masks_is_asked_what_is_lost(look, tmp_path_factory):
+    family = next(family for family in FAMILIES if family.name == "unknown: MPNet")
+    model = load_model(str(make_family(tmp_path_factory.mktemp("mpnet"), family)))
+    strips = drawn(look(model.name, "Attribution", explain="A guessed word", mask=1), "attention_strips")
+    assert [method["key"] for method in strips["methods"]] == ["attention", "rollout", "left_out"]
+    asked = TraceRequest(TEXT, masked=(1,))
+    best = int(run_batch(model, [asked])[0].mlm_logits[0].argmax())
+    expected = finish(leave_one_out(model, asked, Target("mlm", best, 1))).values
+    assert strips["arrays"]["values"][2] == pytest.approx(expected, abs=1e-4)
+
+
+def test_without_special_tokens_there_is_no_share_on_them(gpt2_trace, trace):
+    none, some = head_numbers(gpt2_trace), head_numbers(trace)
+    assert np.isnan(none.cls).all()
+    assert np.isnan(none.sep).all()
+    assert not any(np.isnan(values).any() for values in (*some, none.previous, none.itself))
+    assert (place_shares(gpt2_trace)[PLACES.index("[CLS]")] == 0).all()
+    assert (gpt2_trace.attention_probs[:, :, 1:].argmax(axis=-1) == 0).any()  # the first token is looked at, as a word
+
+
+def test_the_sentiment_is_told_of_the_words_of_the_model_that_reads_it(look, small_folder):
+    text = "A wonderfully unpretentious film"
+    strips = drawn(look(small_folder, "Attribution", text=text, explain="The sentiment"), "attention_strips")
+    judge = load_model(CLASSIFIER)
+    trace = run_batch(judge, [TraceRequest(text)])[0]
+    assert strips["tokens"] == list(trace.encoding.tokens)
+    assert len(strips["tokens"]) < len(load_model(small_folder).tokenizer.encode(text))
+    best = Target("classification", int(trace.logits.argmax()))
+    keys = [method["key"] for method in strips["methods"]]
+    assert strips["arrays"]["values"][keys.index("left_out")] == pytest.approx(
+        finish(leave_one_out(judge, TraceRequest(text), best)).values, abs=1e-4)
+
+
+@pytest.mark.parametrize("model", ["twin-bert", "other words"])
+def test_the_classifier_is_asked_only_beside_a_model_of_its_words(look, checkpoint, model):
+    config = load_model("twin-bert").config
+    if model != "twin-bert":
+        model = checkpoint("BertForPreTraining", hidden_size=2 * config.num_attention_heads,
+                           num_hidden_layers=config.num_hidden_layers, num_attention_heads=config.num_attention_heads)
+    at = look(model, "Act", text="a good film", off="1-1")
+    asked = [block["title"] for block in drawn(at, "attention_effect")["blocks"] if block["by"] == f"by {CLASSIFIER}"]
+    assert asked == (["Sentiment"] if model == "twin-bert" else [])
+    assert ("is not asked beside" in said(at)) == (model != "twin-bert")
+
+
+@pytest.mark.parametrize("view", ["All heads", "Roles", "Act"])
+def test_an_address_changed_from_outside_sends_the_picture_there(look, view):
+    at = look("twin-bert", view, layer=2)
+    assert drawn(at, "attention")["jump"] is None
+    at.query_params["layer"], at.query_params["look"] = "5", "map.words"
+    is_ready(at.run())
+    assert drawn(at, "attention")["layer"] == 4
+    jump = drawn(at, "attention")["jump"]
+    assert jump == {"number": 1, "address": "layer=5&look=map.words"}
+    is_ready(at.run())
+    assert drawn(at, "attention")["jump"] == jump
+
+
+def test_where_the_component_says_that_it_is_sends_it_nowhere(monkeypatch):
+
+
+    session, address = {}, {"layer": "2"}
+    monkeypatch.setattr(attention.st, "session_state", session)
+    monkeypatch.setattr(attention.st, "query_params", address)
+    monkeypatch.setattr(attention, "sizes", lambda here: (6, 12))
+    here = state.Here(TEXT, None, "twin-bert", "attention")
+    assert attention.jump() is None
+    attention.receive_view(here)({"kind": "view", "layer": 3, "head": 0, "token": -1, "look": "map"})
+    assert attention.jump() is None
+    assert address == {"layer": "4", "head": "1", "look": "map"}
+    address["layer"] = "2"
+    assert attention.jump() == {"number": 1, "address": "layer=2&head=1&look=map"}
