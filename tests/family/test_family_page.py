@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bert_core.load import load_model
 from bert_core.tasks.vocabulary import continuation
 from tests.adapters.families import FAMILIES, make_family
 from tests.payloads import visit
@@ -17,10 +18,13 @@ TEXT = "the dog barked"
 
 
 @pytest.fixture(scope="module")
-def adapted(tmp_path_factory) -> str:
-    """The folder of a tiny model that runs through transformers."""
-    family = next(family for family in FAMILIES if family.name == "ModernBERT")
-    return str(make_family(tmp_path_factory.mktemp("adapted"), family))
+def folder_of(tmp_path_factory):
+    """folder_of(family) -> the folder of a tiny model that runs through transformers."""
+    def make(name: str) -> str:
+        family = next(family for family in FAMILIES if family.name == name)
+        return str(make_family(tmp_path_factory.mktemp("adapted"), family))
+
+    return make
 
 
 def said(at) -> str:
@@ -29,15 +33,22 @@ def said(at) -> str:
 
 
 @pytest.mark.parametrize(("asked", "line"), [
-    ({"size": "the model above"}, "gives no parts to count"),
+    ({"size": "the model above"}, "another block than BERT&#x27;s"),
     ({"view": "Wrong claims"}, "Said wrongly elsewhere"),
     ({"view": "Cost", "cost": "time, measured here"}, "can&#x27;t be measured here"),
 ])
-def test_other_families_get_a_plain_line(adapted, monkeypatch, asked, line):
-    monkeypatch.setenv("BOTH_WAYS_MODEL", adapted)
+def test_other_families_get_a_plain_line(folder_of, monkeypatch, asked, line):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", folder_of("ModernBERT"))
     words = said(visit("family", text=TEXT, **asked))
     assert line in words
     assert "correlation with the sinusoids" not in words
+
+
+def test_parts_of_gpt2_are_counted_although_transformers_runs_it(folder_of, monkeypatch):
+    folder = folder_of("GPT-2")
+    monkeypatch.setenv("BOTH_WAYS_MODEL", folder)
+    counted = f'<p class="bw-figure-number">{load_model(folder).info.parameters:,}</p>'
+    assert counted in said(visit("family", text=TEXT, size="the model above"))
 
 
 @pytest.mark.parametrize(("model", "title"), [

@@ -12,7 +12,8 @@ from bert_core.config import BertConfig
 from bert_core.facts import known_sizes, paper_tables, read_facts
 from bert_core.figures import family as figures
 from bert_core.figures import family_claims
-from bert_core.model import Model
+from bert_core.load import Loaded
+from bert_core.sizes import parameter_table
 from bert_core.tasks.vocabulary import last_read, top_predictions
 from ui import chips, components, controls, glossary, notices, shell, state
 from ui.state import Here
@@ -56,13 +57,7 @@ def anatomy(here: Here) -> None:
 def _anatomy_config(here: Here, which: str) -> tuple[BertConfig | None, tuple[str, ...] | None]:
     """The chosen architecture and its heads; None after a problem was shown."""
     if which == SHOWN:
-        model = state.loaded(here.model).model
-        if not isinstance(model, Model):
-            notices.note(f"{shell.short_name(here.model)} runs through transformers, which gives no parts to count by "
-                         f"formula. It has {model.parameters:,} parameters in all.")
-            return None, None
-        order = ("pooler", "mlm", "lm", "nsp", "classification", "token_classification", "question_answering")
-        return model.config, tuple(head for head in order if head in model.heads)
+        return _config_of(state.loaded(here.model))
     if which != OWN:
         size = {BASE: "bert-base-uncased", LARGE: "bert-large-uncased"}[which]
         return next(known.config for known in known_sizes() if known.name == size), None
@@ -80,6 +75,19 @@ def _anatomy_config(here: Here, which: str) -> tuple[BertConfig | None, tuple[st
     except ValueError as problem:
         notices.problem(f"{problem}. Each head gets D / H numbers, so choose D as a multiple of H.")
         return None, None
+
+
+def _config_of(loaded: Loaded) -> tuple[BertConfig | None, tuple[str, ...] | None]:
+    """A model's architecture and heads; None after a line that its block has no formulas here."""
+    order = ("pooler", "mlm", "lm", "nsp", "classification", "token_classification", "question_answering")
+    heads = tuple(head for head in order if head in loaded.model.heads)
+    try:
+        parameter_table(loaded.config, heads)
+    except ValueError:
+        notices.note(f"{shell.short_name(loaded.name)} has another block than BERT's, so that these formulas don't "
+                     f"count its parts. It has {loaded.info.parameters:,} parameters in all.")
+        return None, None
+    return loaded.config, heads
 
 
 # --- relatives ---------------------------------------------------------------
