@@ -167,7 +167,7 @@ def test_pairs_and_layers_are_switched_by_keyboard(visitor):
     page.locator("canvas.att-grid").focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press(" ")
-    page.wait_for_url("**off=3-1,3-2,**")
+    visitor.in_address("off=3-1%2C3-2%2C")
     visitor.no_traceback()
 
 
