@@ -1,6 +1,6 @@
 """What the frame does for classes: going along, presenter mode, rooms, the tour.
 
-A visitor who uses none of it gets no element and no work from it.
+A visitor who uses none of it gets no element from it, only their last view noted for a link.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ function drawRoles(component, root, data) {
       make("td", "", String(row.n)), make("td", row.holds ? "roles-yes" : "roles-no", row.holds ? "stands out" : "no better"),
       make("td", "", `${row.published.head}: ${row.published.accuracy} % (${row.published.baseline} %)`));
   }
-  const scroll = make("div", "roles-scroll", "", { tabindex: "0", role: "region", "aria-label": "Heads tested on shipped sentences" });
+  const scroll = make("div", "roles-scroll", "", { tabindex: "0", role: "region", "aria-label": "Table of the heads tested" });
   scroll.append(table);
   root.replaceChildren(says, scroll, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
 }
