@@ -128,7 +128,7 @@ def compare_stages(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[
         raise ValueError(f"{loaded.name} is a {loaded.config.model_type}; the comparison here is with BERT's classes")
     if not 0 <= index < loaded.config.num_hidden_layers:
         raise ValueError(f"layer {index + 1} of {loaded.name}: it has {loaded.config.num_hidden_layers}")
-    loaded = _unpacked(loaded)
+    loaded = unpacked(loaded)
     chain = _run_chain(loaded, encoding, index)
     theirs = _Reference(loaded, index)
     return tuple(StageRun(stage, ours[0], other[0]) for stage, ours, other in _stages(loaded.model, chain, theirs))
@@ -138,11 +138,11 @@ def compare_stages(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[
 def kernel_difference(loaded: Loaded, encoding: Encoding) -> float:
     """Largest difference of any last hidden state that the packed kernels make; 0 where none are used."""
     inputs = to_inputs(loaded, encoding)
-    packed, plain = (bert.encode(one.model, inputs)[1] for one in (loaded, _unpacked(loaded)))
+    packed, plain = (bert.encode(one.model, inputs)[1] for one in (loaded, unpacked(loaded)))
     return float((packed - plain).abs().max())
 
 
-def _unpacked(loaded: Loaded) -> Loaded:
+def unpacked(loaded: Loaded) -> Loaded:
     """The same model with F.linear in every linear."""
     return replace(loaded, model=replace(loaded.model, fast_linear={}))
 

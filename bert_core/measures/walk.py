@@ -22,7 +22,7 @@ from torch import Tensor
 
 from bert_core import model as bert
 from bert_core.load import Loaded
-from bert_core.measures.parity import to_inputs
+from bert_core.measures.parity import to_inputs, unpacked
 from bert_core.tokenizer import Encoding
 from bert_core.training import objectives
 
@@ -141,27 +141,39 @@ def walk(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[Step, ...]
     """
     if not 0 <= index < loaded.config.num_hidden_layers:
         raise ValueError(f"layer {index + 1} of {loaded.name}: it has {loaded.config.num_hidden_layers}")
-    model, inputs, states = loaded.model, to_inputs(loaded, encoding), []
+    model, inputs, states = unpacked(loaded).model, to_inputs(loaded, encoding), []
     embeddings, hidden = bert.encode(model, inputs, lambda _, out: states.append(out.hidden))
     before = embeddings.output if index == 0 else states[index - 1]
     allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None
-    steps = _watch(bert.embed, model, inputs)
-    steps += _watch(bert.layer, model, index, before, allowed)
+    steps = _watch((bert.embed,), model, inputs)
+    steps += _watch((bert.layer, bert.attention_weights, bert.attention_probs), model, index, before, allowed)
     if "pooler" in model.heads:
-        steps += _watch(bert.pooled_output, model, hidden)
+        steps += _watch((bert.pooled_output,), model, hidden)
         if "nsp" in model.heads:
-            steps += _watch(bert.nsp_logits, model, bert.pooled_output(model, hidden))
+            steps += _watch((bert.nsp_logits,), model, bert.pooled_output(model, hidden))
     if model.heads & {"mlm", "lm"}:
         places = list(encoding.mask_positions) or [len(encoding) - 1]
-        steps += _watch(bert.mlm_logits, model, hidden[:, places])
+        steps += _watch((bert.mlm_logits, bert.mlm_transform), model, hidden[:, places])
     return tuple(steps)
 
 
-def _watch(function: Callable[..., Any], *args: Any) -> list[Step]:
-    """Call the function and note every tensor that its own lines assign or return."""
+def _watch(functions: tuple[Callable[..., Any], ...], *args: Any) -> list[Step]:
+    """Call the first function and note every tensor that the lines of any of them assign or return."""
     steps: list[Step] = []
+    listed = {function.__code__: function for function in functions}
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, _: _note_lines(listed[frame.f_code], steps) if frame.f_code in listed else None)
+    try:
+        functions[0](*args)
+    finally:
+        sys.settrace(before)
+    return steps
+
+
+def _note_lines(function: Callable[..., Any], steps: list[Step]) -> Callable[..., Any]:
+    """A tracer for one call of a function, which adds what each line of it made to `steps`."""
     statements = {s.first: s for s in _statements(function)}
-    code, file = function.__code__, Path(inspect.getsourcefile(function)).resolve().relative_to(ROOT).as_posix()
+    file = Path(inspect.getsourcefile(function)).resolve().relative_to(ROOT).as_posix()
     lines, offset = inspect.getsourcelines(function)
     running: list[_Statement] = []
 
@@ -169,8 +181,7 @@ def _watch(function: Callable[..., Any], *args: Any) -> list[Step]:
         text = textwrap.dedent("".join(lines[statement.first - offset:statement.last - offset + 1])).strip()
         for name, value in values.items():
             if isinstance(value, Tensor):
-                place = f"{file}:{statement.first}"
-                steps.append(_step(function.__name__, place, text, name, value))
+                steps.append(_step(function.__name__, f"{file}:{statement.first}", text, name, value))
 
     def local(frame: FrameType, event: str, result: Any) -> Any:
         if running and event in ("line", "return") and running[0].names:
@@ -182,13 +193,7 @@ def _watch(function: Callable[..., Any], *args: Any) -> list[Step]:
             running[:] = [statements[frame.f_lineno]]
         return local
 
-    before = sys.gettrace()
-    sys.settrace(lambda frame, event, _: local if frame.f_code is code else None)
-    try:
-        function(*args)
-    finally:
-        sys.settrace(before)
-    return steps
+    return local
 
 
 def _step(function: str, place: str, source: str, name: str, value: Tensor) -> Step:

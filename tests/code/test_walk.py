@@ -43,6 +43,8 @@ def test_shapes_are_those_of_the_tensors(tiny_bert):
     assert shapes["embed", "total"] == (1, n, 15)
     assert shapes["layer", "query"] == (1, 3, n, 5)
     assert shapes["layer", "scores"] == shapes["layer", "probs"] == (1, 3, n, n)
+    assert shapes["attention_weights", "scores"] == shapes["attention_probs", "return"] == (1, 3, n, n)
+    assert shapes["mlm_transform", "dense"] == (1, 2, 15)
     assert shapes["layer", "wide"] == (1, n, 23)
     assert shapes["pooled_output", "return"] == (1, 15)
     assert shapes["nsp_logits", "return"] == (1, 2)
