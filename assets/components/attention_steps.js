@@ -119,11 +119,24 @@ function stepCell(view, field, i, limit) {
 
 // --- operands ----------------------------------------------------------------
 
+// Softmax over all keys: scores less the largest, e to that, and each divided by their sum.
+function softmaxStrips({ arrays: a, tokens }, key) {
+  const open = [...a.scores.data].map((score, i) => (a.blocked.data[i] ? -Infinity : score));
+  const top = Math.max(...open), powers = open.map((score) => (top === -Infinity ? 0 : Math.exp(score - top)));
+  const total = powers.reduce((sum, power) => sum + power, 0), f = formatNumber;
+  return [
+    ["score of every key, less the largest", open.map((score) => (score === -Infinity ? 0 : score - top)), `largest ${f(top)}`],
+    ["e to that; 0 where blocked", powers, `sum ${f(total)}`],
+    ["each ÷ the sum: attention", a.weights.data, `“${tokens[key]}”: ${f(powers[key])} ÷ ${f(total)} = ${f(a.weights.data[key])}`],
+  ];
+}
+
 // [title, numbers, note] of the strips that belong to a step.
 function strips(view) {
   const { data, key, step } = view, a = data.arrays, size = a.query.data.length;
   const k = a.keys.data.subarray(key * size, (key + 1) * size), v = a.values.data.subarray(key * size, (key + 1) * size);
   const token = `“${data.tokens[key]}”`, query = `“${data.tokens[data.query]}”`;
+  if (step === 3) return softmaxStrips(data, key);
   if (step < 4) return [
     [`query of ${query}`, a.query.data, `${size} numbers`], [`key of ${token}`, k, `${size} numbers`],
     ["query × key", a.query.data.map((q, i) => q * k[i]), `sum ${formatNumber(a.dots.data[key])}`],
