@@ -54,14 +54,14 @@ def show_room(here: Here) -> None:
 def _enter() -> None:
     teach, follow = st.columns(2, gap="large")
     with follow:
-        draw(heading("Follow a room", 3))
+        draw(heading("Follow a room"))
         with st.form("_join", border=False):
             code = st.text_input("Room code", key="_code", max_chars=12, placeholder="such as K7QPM")
             if st.form_submit_button("Join", type="primary"):
                 rooms.join(code)
                 st.rerun()
     with teach:
-        draw(heading("Teach with a room", 3), small(
+        draw(heading("Teach with a room"), small(
             "Students join by code or QR; their pages follow your sentence and view until they let go. A room knows no "
             "names, and ends by itself 45 minutes after you last did something, or after 4 hours."))
         st.button("Open a room", type="primary", on_click=rooms.open_room)
@@ -98,7 +98,7 @@ def _poll(here: Here, code: str, key: str) -> None:
         notices.problem(str(problem))
         return
     draw(f'<p class="bw-figure-number">{room.followers} following</p>')
-    draw(heading("Poll: guess the masked word", 3))
+    draw(heading("Poll: guess the masked word"))
     if room.poll is None:
         _ask(here, code, key)
     else:
@@ -154,7 +154,7 @@ def _result(here: Here, code: str, key: str, poll: Poll) -> None:
 def show_present(here: Here) -> None:
     """Build a link that opens a page for a class, with parts hidden or fixed."""
     titles = {title: name for pages in shell.PAGES.values() for name, title in pages}
-    draw(heading("A link for the class", 3), small(
+    draw(heading("A link for the class"), small(
         "It restores page and sentence, for the page you were on last also its view and controls, and can hide or fix "
         "controls."))
     left, right = st.columns(2, gap="large")

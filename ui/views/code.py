@@ -164,11 +164,11 @@ def copy_script(here: Here) -> None:
     numbers = script.screen_numbers(state.trace(request), loaded)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        draw(heading("Copy as a script", 3), small(
+        draw(heading("Copy as a script"), small(
             "Save it as sentence.py in the project's folder and run it with the environment's Python; it needs no page "
             "and no network."))
-        st.code(source, language="python", height=560)
+        st.code(source, language="python", wrap_lines=True)
         st.download_button("Download sentence.py", source, "sentence.py", "text/x-python")
     with right:
-        draw(heading("It prints", 3), small("The numbers of this page's own run."))
+        draw(heading("It prints"), small("The numbers of this page's own run."))
         st.code(script.screen_text(numbers), language=None, wrap_lines=True)

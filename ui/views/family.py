@@ -140,7 +140,7 @@ def side_by_side(here: Here) -> None:
 
 def _one_model(trace: Trace, number: int) -> None:
     config = trace.config
-    draw(heading(Path(trace.model).name, 3), small(
+    draw(heading(Path(trace.model).name), small(
         f"{config.model_type}, {config.num_hidden_layers} × {config.hidden_size}, {trace.attention_kind}, "
         f"{len(trace)} tokens of {config.vocab_size:,}"))
     chips.tokens(trace.encoding, key=f"tokens{number}", label=f"Tokens of {Path(trace.model).name}")

@@ -31,7 +31,7 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], n
         kind = ' class="bw-number"' if index in numbers else ""
         return f"<{tag}{scope}{kind}>{html.escape(text)}</{tag}>"
 
-    head = "".join(cell("th", n, text) for n, text in enumerate(columns))
+    head = "".join(cell("th", n, text) if text else "<td></td>" for n, text in enumerate(columns))
     body = "".join("<tr>" + "".join(cell("td", n, text) for n, text in enumerate(row)) + "</tr>" for row in rows)
     label, kind = html.escape(caption, quote=True), "bw-table bw-stacked" if stacked else "bw-table"
     return (f'<div class="bw-scroll" role="region" tabindex="0" aria-label="{label}"><table class="{kind}">'
