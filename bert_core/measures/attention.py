@@ -133,12 +133,13 @@ def word_groups(encoding: Encoding) -> list[list[int]]:
 def merge_words(probs: Array, groups: Sequence[Sequence[int]]) -> Array:
     """Pieces to words: columns are summed, rows averaged (Clark et al. 2019, section 4.1).
 
-    A row of the result sums to what its pieces' rows summed to.
+    A row of the result sums to what its pieces' rows summed to; a word without
+    pieces (cut off at the limit) has 0 everywhere.
     """
     gather = np.zeros((len(groups), probs.shape[-1]), dtype=probs.dtype)  # (W, T)
     for word, pieces in enumerate(groups):
         gather[word, list(pieces)] = 1
-    return (gather / gather.sum(axis=1, keepdims=True)) @ probs @ gather.T
+    return (gather / np.maximum(gather.sum(axis=1, keepdims=True), 1)) @ probs @ gather.T
 
 
 def hide_tokens(probs: Array, hidden: Array, renormalise: bool) -> Array:

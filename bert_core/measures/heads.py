@@ -161,11 +161,11 @@ def _score(name: str, hits: Array, fixed: Array, half: Array) -> RelationTest:
 
 
 def word_targets(trace: Trace, words: int) -> Array:
-    """(L, H, W): the other word that each word attends to most; specials don't count."""
+    """(L, H, W): the other word that each word attends to most; specials don't count, a word cut off has -1."""
     groups = corpus_groups(trace, words)
     merged = merge_words(trace.attention_probs, groups)  # (L, H, W, W)
     merged[..., np.arange(words), np.arange(words)] = -1.0
-    return merged.argmax(axis=-1)
+    return np.where([bool(pieces) for pieces in groups], merged.argmax(axis=-1), -1)
 
 
 def corpus_groups(trace: Trace, words: int) -> list[list[int]]:
