@@ -68,7 +68,7 @@ def test_a_student_sees_what_is_typed_within_a_second(new_visitor):
     student.page.get_by_text("Following room").wait_for()
     go_to(teacher, "Masking")
     lags = [teach(teacher, student, f"The teacher typed [MASK] number {n}.") for n in range(7)]
-    assert min(lags) < 1.0, f"the student's page lagged {lags} seconds behind"
+    assert sorted(lags)[3] < 1.0, f"half of the time the student's page lagged {lags} seconds behind"
 
 
 def test_letting_go_and_typing_alone(new_visitor):
