@@ -33,10 +33,10 @@ def test_pre_train_draws_any_sentence(pretrain, sentence):
 
 
 def test_an_experiment_changes_the_run_and_asks_first(pretrain):
-    pretrain.selectbox(key="experiment").set_value("One way").run()
+    pretrain.segmented_control(key="experiment").set_value("One way").run()
     assert not pretrain.exception
     assert [radio.key for radio in pretrain.radio] == ["ask_One way"]
-    pretrain.selectbox(key="experiment").set_value("As in the paper").run()
+    pretrain.segmented_control(key="experiment").set_value("As in the paper").run()
     assert not pretrain.radio
 
 

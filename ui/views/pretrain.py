@@ -26,8 +26,8 @@ RUN, OVER = "run", "over"
 def settings() -> PretrainSpec:
     """The run that the controls describe."""
     titles = {entry["title"]: entry for entry in pretrain_runs.experiments().values()}
+    chosen = titles[controls.choice("Experiment", list(titles), "experiment")]
     with controls.row():
-        chosen = titles[controls.choice("Experiment", list(titles), "experiment", as_list=True)]
         size = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
         steps = LENGTHS[controls.choice("Length", list(LENGTHS), "length", "3,000 steps", as_list=True)]
         seed = int(controls.number("Seed", 0, 9999, "seed", 0))
