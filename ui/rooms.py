@@ -10,6 +10,7 @@ import html
 
 import streamlit as st
 
+from bert_core.figures.masking import percent
 from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState
 from ui import going, notices
 
@@ -173,7 +174,7 @@ def _outcome(poll: Poll) -> list[str]:
     best = ", ".join(f"{word} ({count})" for word, count in poll.guesses[:5]) or "nobody guessed"
     lines = [f"The class said: {best}"]
     if poll.answer:
-        words = ", ".join(f"{word} ({100 * share:.1f} %)" for word, share in poll.answer)
+        words = ", ".join(f"{word} ({percent(share)})" for word, share in poll.answer)
         lines.append(f"{poll.model} says: {words}")
     return lines
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.figures.compare import NAMES, window_around
+from bert_core.figures.masking import percent
 from bert_core.measures.compare import MAX_PIECES, Reading
 from bert_core.tasks.vocabulary import Prediction
 from bert_core.tokenizer import Encoding
@@ -80,13 +81,6 @@ def gap_card(reader: str, reason: str) -> dict[str, Any]:
 
 
 # --- the sentence under the cards --------------------------------------------
-
-
-def percent(p: float) -> str:
-    """A probability as the cards write it (percent in assets/components/_base.js): 41 %, 0.3 %, <0.1 %."""
-    if 0 < p < 0.001:
-        return "<0.1 %"
-    return f"{100 * p:.0f} %" if p >= 0.0995 else f"{100 * p:.1f} %"
 
 
 def side_by_side_line(readings: Mapping[str, Reading], word: str) -> str:

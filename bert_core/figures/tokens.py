@@ -46,7 +46,8 @@ def normal_note(words: Sequence[Word]) -> str:
     changed = sum(word.raw != word.normal for word in words)
     if not words:
         return "There is no word in the text: only the special tokens remain."
-    return (f"{len(words)} words and signs; normalising changed {changed} of them. "
+    counted = "1 word or sign" if len(words) == 1 else f"{len(words)} words and signs"
+    return (f"{counted}; normalising changed {changed} of them. "
             "Choose one to see how it is cut.")
 
 

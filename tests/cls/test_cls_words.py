@@ -4,13 +4,11 @@ import pytest
 
 from bert_core import TraceRequest, load_engine
 from bert_core.figures.cls import numbered
-from bert_core.load import shipped_names
 from tests.payloads import drawn, visit
 from ui.views.task_models import signed
 
 GOOD, BAD = "I loved this film.", "I hated this film."
 PAIR = {"text": "The girl opened the old wooden box.", "pair": "Inside she found a letter."}
-needs_classifier = pytest.mark.skipif("twin-bert-sst2" not in shipped_names(), reason="no classifier is shipped")
 
 
 @pytest.mark.parametrize(("value", "options", "written"), [
@@ -38,14 +36,12 @@ def retyped(at, text: str) -> str:
     return at.text_input(key="changed").value
 
 
-@needs_classifier
 def test_a_changed_sentence_that_nobody_edited_follows_the_sentence():
     at = change(text=GOOD)
     assert retyped(at, BAD) == BAD
     assert retyped(at, GOOD) == GOOD
 
 
-@needs_classifier
 def test_an_edited_or_linked_changed_sentence_stays():
     assert retyped(change(text=GOOD, changed=BAD), "Nothing.") == BAD
     at = change(text=GOOD)
@@ -53,7 +49,6 @@ def test_an_edited_or_linked_changed_sentence_stays():
     assert retyped(at, "Nothing.") == BAD
 
 
-@needs_classifier
 def test_an_example_of_a_change_stands_even_where_its_new_sentence_stood_before():
     at = change(text=GOOD)
     button = at.button(key="try_change_0")

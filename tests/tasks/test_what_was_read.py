@@ -2,16 +2,12 @@
 
 import pytest
 
-from bert_core.load import shipped_names
 from tests.payloads import drawn, is_ready, visit
 from ui.state import DEFAULT_TEXT
 from ui.views.task_models import may_say
 
 FIRST, SECOND = "A man plays the guitar.", "Someone makes music."
 LONG = "Anna Smith built the bridge. " + "It was raining all day. " * 120 + "The bridge opened in May 1881."
-needs_tuned = pytest.mark.skipif(
-    not {"twin-bert-ner", "twin-bert-squad", "twin-bert-cola", "twin-bert-sst2"} <= set(shipped_names()),
-    reason="a fine-tuned model is not shipped")
 
 
 def said(at) -> str:
@@ -27,20 +23,17 @@ def opened(at, key: str) -> tuple[str, str]:
     return at.session_state["text"], at.session_state["pair"]
 
 
-@needs_tuned
 def test_a_context_that_is_read_in_windows_is_not_called_cut():
     words = said(visit("tasks", view="Answers", text="When did the bridge open?", pair=LONG))
     assert "it was read in 2 windows" in words
     assert "Cut at" not in words
 
 
-@needs_tuned
 @pytest.mark.parametrize("view", ["Entities", "Acceptability", "Sentence pairs"])
 def test_what_is_cut_is_still_said(view):
     assert "Cut at this model" in said(visit("tasks", view=view, text=LONG, pair=SECOND))
 
 
-@needs_tuned
 @pytest.mark.parametrize("view", ["Entities", "Acceptability"])
 def test_a_second_sentence_that_was_not_read_neither_cuts_nor_is_opened(view):
     at = visit("tasks", view=view, text=FIRST, pair=LONG)
@@ -53,7 +46,6 @@ def test_sentences_that_were_read_apart_are_opened_apart():
     assert opened(visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND), "to_attention_1") == (SECOND, "")
 
 
-@needs_tuned
 def test_the_window_that_is_shown_is_opened():
     at = visit("tasks", view="Answers", text="When did the bridge open?", pair=LONG)
     start, end = (int(word) for word in at.selectbox(key="window").value.split("characters ")[1].split(" to "))
@@ -61,7 +53,6 @@ def test_the_window_that_is_shown_is_opened():
     assert opened(at, "to_attention") == ("When did the bridge open?", LONG[start:end])
 
 
-@needs_tuned
 def test_the_window_follows_the_best_answer_until_one_is_chosen():
     at = visit("tasks", view="Answers", text="When did the bridge open?", pair=LONG)
     first, second = at.selectbox(key="window").options
@@ -73,7 +64,6 @@ def test_the_window_follows_the_best_answer_until_one_is_chosen():
     assert at.selectbox(key="window").value == second
 
 
-@needs_tuned
 def test_a_judge_of_something_else_does_not_judge_acceptability():
     at = visit("tasks", view="Acceptability", text=FIRST, model="twin-bert-sst2")
     assert "twin-bert-cola says acceptable" in said(at)

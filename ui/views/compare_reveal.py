@@ -7,7 +7,7 @@ import zlib
 import streamlit as st
 
 from bert_core.figures import compare_curves as figures
-from bert_core.figures.compare_cards import percent
+from bert_core.figures.masking import percent
 from bert_core.measures import reveal
 from ui import notices, state
 from ui.state import Here
