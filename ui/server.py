@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import threading
 from collections.abc import AsyncIterator
 
@@ -41,9 +42,11 @@ class Start:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
-        """Begin to load; the server doesn't wait for it."""
+        """Begin to load, and don't wait for it; when the server is told to stop, end what would outlive it."""
         threading.Thread(target=self.load, name="start", daemon=True).start()
         yield
+        if "ui.training" in sys.modules:  # not where nothing was ever trained or shown
+            sys.modules["ui.training"].close()
 
     def load(self) -> None:
         """Serve the metrics if asked to, and load the default model; `problem` and the log say what went wrong."""

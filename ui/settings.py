@@ -6,6 +6,8 @@ BOTH_WAYS_FOLDERS   the folder below which visitors may name a folder as a model
 BOTH_WAYS_HUB       'on' (default) or 'off': downloads from the model hub.
 BOTH_WAYS_PAUSE     pause in typing after which the picture follows
                     (default 120ms).
+BOTH_WAYS_RUN_KEEP  seconds for which a training run and its files stay when
+                    nobody who watched it is there any more (default 300).
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import re
 from pathlib import Path
 
 from bert_core.load import LoadError, shipped_names
+from bert_core.training.live.desk import KEEP
 
 #: Longest model name that is looked at, in characters.
 MAX_NAME = 300
@@ -30,6 +33,12 @@ def typing_pause() -> str:
     """The pause of live text inputs, as Streamlit writes durations."""
     pause = os.environ.get("BOTH_WAYS_PAUSE", "120ms")
     return pause if re.fullmatch(r"\d{1,5}ms", pause) else "120ms"
+
+
+def run_keep() -> float:
+    """Seconds for which a training run stays after its last watcher left: 1 to a day."""
+    asked = os.environ.get("BOTH_WAYS_RUN_KEEP", "")
+    return float(min(86_400, max(1, int(asked)))) if re.fullmatch(r"\d{1,5}", asked) else KEEP
 
 
 def hub_is_on() -> bool:

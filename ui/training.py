@@ -10,10 +10,12 @@ import streamlit as st
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RUN_ID, RunFolder, Status
 from bert_core.training.live.specs import Spec, from_json
-from ui import notices, state, visitors
+from ui import notices, settings, state, visitors
 
 #: Seconds between two looks at a run that goes on.
 TICK = 1.5
+#: What `close` has to close.
+_DESKS: list[TrainingDesk] = []
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,15 @@ class RunView:
 @st.cache_resource(show_spinner=False, max_entries=1)
 def desk() -> TrainingDesk:
     """The training desk of this server; its trainer process starts with the first run."""
-    return TrainingDesk(visitors.registry().is_here)
+    made = TrainingDesk(visitors.registry().is_here, keep=settings.run_keep())
+    _DESKS.append(made)
+    return made
+
+
+def close() -> None:
+    """End the trainer and remove the files of all runs: a server that is told to stop runs no exit handlers."""
+    while _DESKS:
+        _DESKS.pop().close()
 
 
 def run_id_of(raw: str) -> str:

@@ -36,6 +36,8 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--excerpt", type=int, default=1200, help="most pieces taken from a document at a time")
     parser.add_argument("--step-tokens", type=int, default=1024)
     parser.add_argument("--micro-tokens", type=int, default=1024)
+    parser.add_argument("--optimizer", choices=("adamw", "muon"), default="adamw",
+                        help="muon: for the matrices of the layers, AdamW for the rest")
     parser.add_argument("--lr", type=float, default=5e-4, help="peak learning rate of the encoder")
     parser.add_argument("--head-lr", type=float, default=2e-3, help="peak learning rate of the heads")
     parser.add_argument("--warmup", type=float, default=0.03, help="share of the steps with a rising rate")
@@ -80,6 +82,7 @@ def _add_finetune(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--lr", type=float, default=1e-3)
     parser.add_argument("--head-lr", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_finetune)
 

@@ -37,6 +37,7 @@ class FineTuneRecipe:
         batch: sequences a step.
         lr, head_lr: peak learning rates of the updates and of the head.
         warmup: share of the steps with a rising rate; it falls for the rest.
+        precision: 'fp32' or 'bf16' (autocast, float32 weights).
     """
 
     epochs: float = 2.0
@@ -49,6 +50,7 @@ class FineTuneRecipe:
     warmup: float = 0.1
     clip: float = 1.0
     seed: int = 0
+    precision: str = "fp32"
 
 
 def start(base: Model, config: BertConfig, head: str | None, recipe: FineTuneRecipe) -> tuple[
@@ -139,7 +141,8 @@ def finetune(
     for step, batch in enumerate(plan):
         factor = learning_rate_factor(step, len(plan), warmup, len(plan) - warmup)
         set_learning_rate(optimizer, factor)
-        loss = task.loss(model, batch, pad_id)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=recipe.precision == "bf16"):
+            loss = task.loss(model, batch, pad_id)
         loss.backward()
         norm = clip_gradients(learned, recipe.clip)
         optimizer.step()

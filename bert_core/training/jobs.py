@@ -12,6 +12,7 @@ from bert_core.load import load_model
 from bert_core.training import datasets
 from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
 from bert_core.training.folder import write_adapter, write_full
+from bert_core.training.pretrain import pick_precision
 from bert_core.training.taskdata import TASKS
 
 #: The model that a task is measured on unless another is named.
@@ -74,6 +75,7 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     )
     recipe = FineTuneRecipe(
         epochs=args.epochs, rank=args.rank, batch=args.batch, lr=args.lr, head_lr=args.head_lr, seed=args.seed,
+        precision=pick_precision(args.precision, "cpu"),
     )
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)

@@ -141,20 +141,20 @@ class Objective:
 def losses(model: Model, batch: Batch) -> Losses:
     """Forward pass and summed losses; only the chosen positions meet the vocabulary projection."""
     read = hidden_at(model, batch.inputs, batch.positions)  # (B, 1 + C, D)
-    logits = _exact(core.mlm_logits(model, read[batch.chosen]))  # (P, V)
+    logits = exact(core.mlm_logits(model, read[batch.chosen]))  # (P, V)
     token = F.cross_entropy(logits, batch.targets, reduction="sum")
     hits = int((logits.detach().argmax(-1) == batch.targets).sum())
     labelled = batch.labels != IGNORED
     pairs = int(labelled.sum())
     if not pairs:
         return Losses(token, len(batch.targets), hits, token.new_zeros(()), 0, 0)
-    scores = _exact(core.nsp_logits(model, core.pooled_output(model, read[labelled])))  # (pairs, 2)
+    scores = exact(core.nsp_logits(model, core.pooled_output(model, read[labelled])))  # (pairs, 2)
     labels = batch.labels[labelled]
     nsp = F.cross_entropy(scores, labels, reduction="sum")
     return Losses(token, len(batch.targets), hits, nsp, pairs, int((scores.argmax(-1) == labels).sum()))
 
 
-def _exact(logits: Tensor) -> Tensor:
+def exact(logits: Tensor) -> Tensor:
     """Half precision as float32 for the loss; float32 and float64 as they are."""
     return logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
 

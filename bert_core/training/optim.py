@@ -1,9 +1,10 @@
-"""AdamW with BERT's parameter groups, and the learning-rate schedule."""
+"""AdamW with BERT's parameter groups, Muon for the matrices, and the learning-rate schedule."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -56,7 +57,52 @@ def adamw(
     )
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
+class Together:
+    """Optimisers that share a model's weights between them, used as one."""
+
+    def __init__(self, *parts: torch.optim.Optimizer) -> None:
+        self.parts = parts
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        return [group for part in self.parts for group in part.param_groups]
+
+    @property
+    def state(self) -> dict[Tensor, dict[str, Tensor]]:
+        """Weight -> its state, in the optimiser it belongs to; made empty where there is none yet."""
+        return {weight: part.state[weight] for part in self.parts for g in part.param_groups for weight in g["params"]}
+
+    def step(self) -> None:
+        for part in self.parts:
+            part.step()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for part in self.parts:
+            part.zero_grad(set_to_none)
+
+
+def muon(weights: Mapping[str, Tensor], lr: float, head_lr: float, weight_decay: float = 0.01) -> Together:
+    """Muon (Jordan et al. 2024) for the matrices of the encoder's layers, AdamW for all else.
+
+    An update of Muon is scaled to the root mean square of one of AdamW's (Liu
+    et al. 2025, arXiv 2502.16982, section 2.2), so that one rate serves both.
+
+    Args:
+        lr: peak learning rate of the encoder.
+        head_lr: peak learning rate of the heads.
+    """
+    matrices = {n for n, w in weights.items() if n.startswith("bert.encoder.") and w.dim() == 2 and w.requires_grad}
+    rest = {n: w for n, w in weights.items() if n not in matrices}
+    group = {"params": [weights[n] for n in sorted(matrices)], "peak_lr": lr}
+    first = torch.optim.Muon([group], lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+    return Together(first, adamw(rest, lr, head_lr, weight_decay))
+
+
+#: What `--optimizer` names.
+OPTIMIZERS = {"adamw": adamw, "muon": muon}
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer | Together, factor: float) -> None:
     """Give every group its peak rate times `factor`."""
     for group in optimizer.param_groups:
         group["lr"] = group["peak_lr"] * factor

@@ -25,7 +25,7 @@ from torch import Tensor
 from bert_core.config import BertConfig
 from bert_core.model import Model
 from bert_core.training.objectives import Losses, Objective, Sample, losses
-from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor, set_learning_rate
+from bert_core.training.optim import OPTIMIZERS, clip_gradients, learning_rate_factor, set_learning_rate
 from bert_core.training.packing import Packed
 
 STATE = "state.safetensors"
@@ -40,6 +40,7 @@ class Recipe:
         step_tokens: pieces a step, over all processes; a step takes whole
             sequences until it has them.
         micro_tokens: most padded pieces in one forward pass.
+        optimizer: 'adamw', or 'muon' for the matrices of the layers.
         lr, head_lr: peak learning rates of encoder and heads.
         tokens: pieces to read in all; None reads all that is packed. May be
             changed from one sitting to the next until the fall has begun.
@@ -55,6 +56,7 @@ class Recipe:
 
     step_tokens: int = 1024
     micro_tokens: int = 1024
+    optimizer: str = "adamw"
     lr: float = 5e-4
     head_lr: float = 2e-3
     tokens: int | None = None
@@ -123,7 +125,7 @@ class Trainer:
             n: w.to(device).requires_grad_(not (recipe.freeze_words and n == WORDS)) for n, w in sorted(weights.items())
         }
         self.model = Model(config, self.weights)
-        self.optimizer = adamw(self.weights, recipe.lr, recipe.head_lr, recipe.weight_decay)
+        self.optimizer = OPTIMIZERS[recipe.optimizer](self.weights, recipe.lr, recipe.head_lr, recipe.weight_decay)
         self.plan = steps_of(packed, recipe.step_tokens, recipe.tokens)
         self.step = 0
         self.seconds = 0.0
@@ -188,8 +190,9 @@ class Trainer:
     def save(self, folder: Path) -> None:
         """Write weights, both moments and the step to `folder`, whole or not at all."""
         tensors = {f"weight/{n}": w.detach() for n, w in self.weights.items()}
+        state = self.optimizer.state
         for name, weight in self.weights.items():
-            for key, value in self.optimizer.state.get(weight, {}).items():
+            for key, value in state.get(weight, {}).items():
                 tensors[f"{key}/{name}"] = value
         part = folder / f"{STATE}.part"
         save_file({n: t.contiguous() for n, t in tensors.items()}, part,
@@ -201,14 +204,14 @@ class Trainer:
         if not (folder / STATE).is_file():
             return False
         with safe_open(folder / STATE, "pt", device=self.device) as file, torch.no_grad():
-            meta = file.metadata()
+            meta, state = file.metadata(), self.optimizer.state
             self.step, self.seconds = int(meta["step"]), float(meta["seconds"])
             for key in file.keys():  # noqa: SIM118 - not a mapping
                 kind, _, name = key.partition("/")
                 if kind == "weight":
                     self.weights[name].copy_(file.get_tensor(key))
                 else:
-                    self.optimizer.state[self.weights[name]][kind] = file.get_tensor(key)
+                    state[self.weights[name]][kind] = file.get_tensor(key)
         return True
 
 

@@ -15,6 +15,7 @@ from bert_core import model as core
 from bert_core.load import Loaded
 from bert_core.model import Inputs, Model
 from bert_core.training import datasets
+from bert_core.training.objectives import exact
 
 IGNORED = -100
 NER_LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
@@ -83,7 +84,8 @@ def encode(model: Model, rows: Sequence[Row], pad_id: int) -> tuple[Inputs, Tens
 def classification_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
     """Cross-entropy of the classifier over [CLS], nats."""
     _, hidden = encode(model, rows, pad_id)
-    return F.cross_entropy(core.classification_logits(model, hidden), torch.tensor([row.target for row in rows]))
+    logits = exact(core.classification_logits(model, hidden))  # (B, C)
+    return F.cross_entropy(logits, torch.tensor([row.target for row in rows]))
 
 
 def tagging_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
@@ -92,7 +94,7 @@ def tagging_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
     targets = torch.full(inputs.input_ids.shape, IGNORED)
     for index, row in enumerate(rows):
         targets[index, : len(row.target)] = torch.tensor(row.target)
-    logits = core.token_classification_logits(model, hidden)  # (B, T, C)
+    logits = exact(core.token_classification_logits(model, hidden))  # (B, T, C)
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
 
 
@@ -103,7 +105,7 @@ def answer_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
     allowed[:, 0] = True
     targets = torch.tensor([row.target for row in rows])  # (B, 2)
     logits = [part.masked_fill(~allowed, torch.finfo(part.dtype).min)
-              for part in core.question_answering_logits(model, hidden)]
+              for part in map(exact, core.question_answering_logits(model, hidden))]
     return (F.cross_entropy(logits[0], targets[:, 0]) + F.cross_entropy(logits[1], targets[:, 1])) / 2
 
 
@@ -119,7 +121,7 @@ def sentence_vectors(inputs: Inputs, hidden: Tensor) -> Tensor:
 def similarity_loss(model: Model, rows: Sequence[Row], pad_id: int, sharpness: float = 20.0) -> Tensor:
     """CoSENT: pairs that people found more alike should have the larger cosine."""
     inputs = collate([s for row in rows for s in row.sequences], pad_id)
-    vectors = sentence_vectors(inputs, core.encode(model, inputs)[1])
+    vectors = sentence_vectors(inputs, exact(core.encode(model, inputs)[1]))
     cosine = (vectors[0::2] * vectors[1::2]).sum(-1)  # (B,)
     gold = torch.tensor([row.target for row in rows])
     gap = sharpness * (cosine[:, None] - cosine[None, :])  # (B, B): row minus column

@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.waiting import becomes
+
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 
 #: Milliseconds for the trainer on a busy machine.
@@ -16,6 +18,11 @@ TABLE = "text;kind\n" + "".join(f"the sun number {n};day\nthe moon number {n};ni
 
 def wait_state(page: Page, *states: str) -> None:
     page.wait_for_selector(", ".join(f"[data-state={state}]" for state in states), timeout=TRAINER)
+
+
+def run_id(page: Page) -> str:
+    page.wait_for_url(re.compile(r"[?&]tune=[0-9a-f]{32}"))
+    return re.search(r"tune=([0-9a-f]{32})", page.url)[1]
 
 
 def train(page: Page) -> None:
@@ -53,6 +60,53 @@ def test_cancel_at_once_while_it_prepares_and_between_steps(visitor):
         if moment is not far:
             expect(page.get_by_text("Stopped. Step 0")).to_be_visible()
         expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
+    visitor.no_traceback()
+
+
+def test_a_run_goes_on_through_a_reload_another_page_and_another_tab(visitor):
+    page = visitor.open("finetune", task="Sentiment", seed="3")
+    page.get_by_role("button", name="Train", exact=True).click()
+    wait_state(page, *UNFINISHED)
+    first = run_id(page)
+    page.reload()
+    visitor.wait_ready()
+    wait_state(page, *UNFINISHED)
+    becomes(page, lambda: run_id(page), first)
+    page.get_by_role("link", name="Tokens").click()
+    page.wait_for_url(re.compile("/tokens"))
+    visitor.wait_ready()
+    page.reload()
+    visitor.wait_ready()
+    page.get_by_role("link", name="Fine-tune").click()
+    wait_state(page, *UNFINISHED)
+    becomes(page, lambda: run_id(page), first)
+    expect(page.get_by_text(re.compile(r"Step [1-9]\d* of 68"))).to_be_visible(timeout=TRAINER)
+    tab = page.context.new_page()
+    tab.goto(f"{visitor.address}/finetune?task=Sentiment")
+    wait_state(tab, *UNFINISHED)
+    becomes(tab, lambda: run_id(tab), first)
+    tab.get_by_role("button", name="Cancel", exact=True).click()
+    wait_state(tab, "stopped")
+    wait_state(page, "stopped")
+    visitor.no_traceback()
+
+
+def test_the_ways_trained_before_are_still_compared_after_a_reload(visitor):
+    page = visitor.open("finetune", task="Topic", way="Head only")
+    train(page)
+    page.get_by_role("radio", name="From scratch", exact=True).click()
+    visitor.wait_ready()
+    page.get_by_role("button", name="Train", exact=True).click()
+    wait_state(page, *UNFINISHED)
+    chart = page.locator(".js-plotly-plot").first
+    for name in ("Head only", "From scratch"):
+        expect(chart.get_by_text(name, exact=True).first).to_be_visible(timeout=TRAINER)
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    wait_state(page, "stopped", "done")
+    page.reload()
+    visitor.wait_ready()
+    for name in ("Head only", "From scratch"):
+        expect(chart.get_by_text(name, exact=True).first).to_be_visible()
     visitor.no_traceback()
 
 

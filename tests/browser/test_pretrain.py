@@ -1,11 +1,18 @@
 """Pre-train in the browser: steps, reload, a killed browser, two visitors, and a sentence under every checkpoint."""
 
+import contextlib
+import os
 import re
+import signal
+import time
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.waiting import becomes, holds
+from bench._server import serve
+from tests.browser.conftest import CHROMIUM_ARGUMENTS, find_chromium
+from tests.browser.waiting import PATIENCE, becomes, holds
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 
@@ -103,6 +110,107 @@ def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visito
     button(other, "Pause").click()
     wait_state(other, "paused")
     watching.no_traceback()
+
+
+def test_killing_the_browser_ends_the_run_its_files_and_the_process(browser, tmp_path):
+    home, runs = tmp_path / "browser", tmp_path / "runs"
+    runs.mkdir()
+    settings = {"BOTH_WAYS_RUN_KEEP": "3", "BOTH_WAYS_TRAINER_NICE": "0", "TMPDIR": str(runs)}
+    with serve(log=tmp_path / "log.txt", seconds=240, **settings) as server:
+        doomed = browser.browser_type.launch_persistent_context(
+            home, executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS)
+        page = doomed.new_page()
+        page.goto(f"{server.address}/pretrain?size=4+layers+×+128&length=6%2C000+steps")
+        button(page, "Play").click(timeout=PATIENCE)
+        expect(page.get_by_text(re.compile(r"Step [1-9]\d* of 6,000"))).to_be_visible(timeout=TRAINER)
+        run = run_id(page)
+        (trainer,) = processes("bert_core.training.live.worker", parent=server.pid)
+        assert list(runs.glob(f"both-ways-*/{run}/status.json"))
+        for process in processes(f"--user-data-dir={home}"):
+            os.kill(process, signal.SIGKILL)
+        end = time.monotonic() + PATIENCE / 1000
+        while (list(runs.glob(f"both-ways-*/{run}")) or alive(trainer)) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not list(runs.glob(f"both-ways-*/{run}"))
+        assert not alive(trainer)
+        later = browser.new_page()
+        later.goto(f"{server.address}/pretrain?run={run}&size=2+layers+×+64&length=300+steps")
+        expect(later.get_by_text("That run is over and its files are gone")).to_be_visible(timeout=PATIENCE)
+        button(later, "One step").click()
+        wait_state(later, "paused")
+        later.close()
+    assert not list(runs.glob("both-ways-*"))
+
+
+def processes(part: str, parent: int | None = None) -> list[int]:
+    """Ids of the running processes whose command line has this part (and this parent)."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            above = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if part in command and parent in (None, above):
+                found.append(int(folder.name))
+    return found
+
+
+def alive(process: int) -> bool:
+    """Whether a process runs; one that ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_two_visitors_see_their_place_in_the_queue_and_move_up(new_visitor):
+    first, second, third = new_visitor(), new_visitor(), new_visitor()
+    for visitor in (first, second, third):
+        button(visitor.open("pretrain", size="2 layers × 64", length="6,000 steps"), "Play").click()
+        wait_state(visitor.page, "running", "waiting")
+    wait_state(first.page, "running")
+    expect(second.page.get_by_text("Waiting: place 1 in the queue")).to_be_visible()
+    expect(third.page.get_by_text("Waiting: place 2 in the queue")).to_be_visible()
+    button(first.page, "Reset").click()
+    wait_state(second.page, "running")
+    expect(third.page.get_by_text("Waiting: place 1 in the queue")).to_be_visible()
+    for visitor in (third, second):
+        button(visitor.page, "Reset").click()
+        wait_state(visitor.page, "none")
+        visitor.no_traceback()
+
+
+def test_the_film_plays_and_is_scrubbed_and_two_runs_lie_over_one_another(visitor):
+    page = visitor.open("pretrain", film="Anna the [MASK] bakes the bread.", **SMALL)
+    button(page, "Play").click()
+    wait_state(page, "done")
+    film = page.locator(".film")
+    holds(page, lambda: int(film.get_attribute("data-frames")) > 3)
+    frames = int(film.get_attribute("data-frames"))
+    scrub = page.get_by_role("slider", name="Checkpoint")
+    expect(scrub).to_have_attribute("max", str(frames - 1))
+    said = page.locator(".film-line").first
+    scrub.fill("0")
+    expect(page.locator(".film-step")).to_have_text("random start")
+    at_random = said.inner_text()
+    visitor.in_address("frame=0")
+    button(page, "Play the film from the random start").click()
+    expect(page.locator(".film-step")).to_have_text("after 300 steps")
+    assert said.inner_text() != at_random
+    scrub.focus()
+    page.keyboard.press("Home")
+    expect(page.locator(".film-step")).to_have_text("random start")
+    assert said.inner_text() == at_random
+    button(page, "Reset").click()
+    wait_state(page, "none")
+    page.get_by_role("radio", name="No NSP", exact=True).click()
+    visitor.wait_ready()
+    button(page, "One step").click()
+    wait_state(page, "paused")
+    chart = page.locator(".js-plotly-plot").first
+    expect(chart.get_by_text("(before)").first).to_be_visible()
+    button(page, "Reset").click()
+    wait_state(page, "none")
+    visitor.no_traceback()
 
 
 def test_the_page_says_which_run_is_on_screen_when_the_controls_say_another(visitor):

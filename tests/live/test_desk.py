@@ -136,7 +136,7 @@ def test_a_paused_run_is_found_again_by_its_owner_alone(still):
 
 def test_a_run_lives_while_its_owner_is_on_another_page_after_a_reload(still, connected, monkeypatch):
     run_id = start(still, "ann")
-    monkeypatch.setattr(desks, "KEEP", 0.0)
+    still.keep = 0.0
     with still._lock:
         connected.remove("ann")  # the reload: who watched is gone, a moment later the visitor is there again
         still._entries[run_id].watchers.clear()
@@ -148,12 +148,13 @@ def test_a_run_lives_while_its_owner_is_on_another_page_after_a_reload(still, co
     assert len(still) == 0
 
 
-def test_a_run_that_nobody_watches_ends_and_its_files_go(desk, connected, monkeypatch):
+def test_a_run_that_nobody_watches_ends_with_its_files_and_the_process(desk, connected):
     run_id = start(desk, "ann", steps=3000)
     folder = desk.watch("ann", run_id).path
     wait_for(desk, run_id, "ann", lambda s: s.state == "running")
+    trainer = desk.pid
     connected.clear()
-    monkeypatch.setattr(desks, "KEEP", 0.0)
+    desk.keep = 0.0
     deadline = time.monotonic() + PATIENCE
     while len(desk) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -161,6 +162,10 @@ def test_a_run_that_nobody_watches_ends_and_its_files_go(desk, connected, monkey
     while folder.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not folder.exists()
+    while desk.pid is not None and time.monotonic() < deadline:
+        time.sleep(0.1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(trainer, 0)
     connected.add("ben")
     later = start(desk, "ben", steps=20)
     assert wait_for(desk, later, "ben", lambda s: s.ended).state == "done"
@@ -177,6 +182,19 @@ def test_a_killed_trainer_is_said_and_replaced(desk):
     again = start(desk, "ann", steps=20)
     assert wait_for(desk, again, "ann", lambda s: s.ended).state == "done"
     assert desk.pid != first
+
+
+def test_the_oldest_ended_runs_go_when_their_files_are_too_many(desk, monkeypatch):
+    first, second = (start(desk, owner, steps=2) for owner in ("ann", "ben"))
+    wait_for(desk, first, "ann", lambda s: s.ended)
+    wait_for(desk, second, "ben", lambda s: s.ended)
+    size = desk.watch("ann", first).bytes()
+    assert size > 10_000
+    monkeypatch.setattr(desks, "KEPT_BYTES", 1.5 * size)
+    third = start(desk, "ann")
+    assert desk.watch("ann", first) is None
+    assert desk.watch("ben", second) is not None
+    assert desk.watch("ann", third) is not None
 
 
 def test_closing_leaves_no_process_and_no_file(tmp_path):

@@ -8,7 +8,7 @@ import torch
 from bert_core import model as core
 from bert_core.training import pretrain
 from bert_core.training.objectives import IGNORED, OBJECTIVES, hidden_at, losses
-from bert_core.training.optim import clip_gradients, learning_rate_factor
+from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor
 from tests.training.tiny import CONFIG, objective, packed, trainer
 
 STEPS_TO_SEE = 10
@@ -50,7 +50,7 @@ def test_ten_steps_equal_transformers_at_float64(kind):
     run = trainer(kind, torch.float64)
     model = peer(run)
     parameters = dict(model.named_parameters())
-    optimizer = pretrain.adamw(parameters, run.recipe.lr, run.recipe.head_lr, run.recipe.weight_decay)
+    optimizer = adamw(parameters, run.recipe.lr, run.recipe.head_lr, run.recipe.weight_decay)
     warmup, decay = int(run.recipe.warmup * run.steps), int(run.recipe.decay * run.steps)
     for step in range(STEPS_TO_SEE):
         samples = [run.objective.sample(run.packed[i]) for i in run.plan[step]]
@@ -88,14 +88,14 @@ def curve(folder):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
 
 
-@pytest.mark.parametrize("kind", OBJECTIVES)
-def test_a_killed_run_goes_on_as_if_unbroken(tmp_path, kind):
+@pytest.mark.parametrize(("kind", "optimizer"), [*((kind, "adamw") for kind in OBJECTIVES), ("mlm", "muon")])
+def test_a_killed_run_goes_on_as_if_unbroken(tmp_path, kind, optimizer):
     unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
     unbroken.mkdir(), broken.mkdir()
-    whole = trainer(kind)
+    whole = trainer(kind, optimizer=optimizer)
     assert pretrain.run(whole, unbroken)
 
-    killed = trainer(kind)
+    killed = trainer(kind, optimizer=optimizer)
     with (broken / "curve.jsonl").open("w") as file:
         for step in range(9):
             file.write(json.dumps(killed.train_step()) + "\n")
@@ -105,10 +105,23 @@ def test_a_killed_run_goes_on_as_if_unbroken(tmp_path, kind):
     (broken / "state.safetensors.part").write_bytes(b"half a checkpoint")
     del killed
 
-    resumed = trainer(kind)
+    resumed = trainer(kind, optimizer=optimizer)
     assert pretrain.run(resumed, broken)
     assert curve(broken) == curve(unbroken)
     assert all(torch.equal(resumed.weights[n], whole.weights[n]) for n in whole.weights)
+
+
+def test_muon_takes_every_matrix_of_the_layers_and_moves_it_as_far_as_adamw_would():
+    run = trainer(optimizer="muon")
+    first, rest = run.optimizer.parts
+    matrices = [w for n, w in run.weights.items() if n.startswith("bert.encoder.") and w.dim() == 2]
+    assert [id(w) for w in first.param_groups[0]["params"]] == [id(w) for w in matrices]
+    assert sum(len(g["params"]) for part in (first, rest) for g in part.param_groups) == len(run.weights)
+    before = [w.detach().clone() for w in matrices]
+    rate = run.train_step()["lr"]
+    for old, new in zip(before, matrices, strict=True):
+        moved = (new - old).square().mean().sqrt().item()
+        assert 0.1 * rate < moved < 0.3 * rate  # 0.2 for an exactly orthogonal update
 
 
 def test_training_learns():

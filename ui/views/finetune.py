@@ -81,9 +81,7 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
 
 def begin(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Start a run; the ones before stay in the picture."""
-    run_id = training.desk().start(visitors.current(), spec, files)
-    training.remember(RUN, run_id)
-    st.session_state["_tunes"] = [*st.session_state.get("_tunes", []), run_id][-12:]
+    training.remember(RUN, training.desk().start(visitors.current(), spec, files))
 
 
 # --- pictures ----------------------------------------------------------------

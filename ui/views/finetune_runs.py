@@ -9,7 +9,7 @@ from bert_core.training.live import classifier
 from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.specs import FinetuneSpec
 from bert_core.training.live.tables import Dataset, dataset, read_rows, shipped_task
-from ui import state, training
+from ui import state, training, visitors
 from ui.training import RunView
 
 #: Runs of this visitor that are drawn together.
@@ -18,7 +18,7 @@ SHOWN_RUNS = 4
 
 def runs_of(task: str, run: RunView | None) -> list[RunView]:
     """This visitor's latest run of each way on a task, the present one last."""
-    ids = [*st.session_state.get("_tunes", []), *([run.id] if run else [])]
+    ids = [*training.desk().runs(visitors.current(), FinetuneSpec.kind), *([run.id] if run else [])]
     found: dict[str, RunView] = {}
     for run_id in dict.fromkeys(ids):
         one = training.look(run_id, FinetuneSpec.kind)

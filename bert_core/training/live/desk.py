@@ -3,7 +3,8 @@
 Pages ask the desk to start, steer and show runs. Whoever started a run steers
 it, from any page and after any reload; others who know its id may watch. If its
 owner is gone for longer than a reload takes, the next one who watches takes it
-over. A run whose owner and watchers are gone ends, and its files go.
+over. A run whose owner and watchers are gone ends, and its files go; after the
+last one the trainer's process ends too.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ from bert_core.training.live.specs import Spec, to_json
 
 #: Seconds between two looks at who is still there.
 LOOK_EVERY = 2.0
-#: Seconds for which the files of a run stay after its last watcher was seen.
+#: Seconds for which a run and its files stay after its last watcher was seen, unless a desk is told another.
 KEEP = 300.0
 #: Seconds without a connection after which an owner counts as gone: a reload takes less.
 GRACE = 10.0
 #: Ended runs that a visitor keeps, and runs kept in all.
 KEPT_EACH, KEPT_ALL = 5, 40
+#: Bytes of all runs' files above which ended runs go, the oldest first.
+KEPT_BYTES = 2 * 2**30
 COMMANDS = ("play", "pause", "step", "stop")
 
 
@@ -61,10 +64,11 @@ class TrainingDesk:
     Args:
         alive: whether a visitor is still connected.
         root: where runs keep their files; a folder of its own by default.
+        keep: seconds for which a run that nobody watches any more stays.
     """
 
-    def __init__(self, alive: Callable[[str], bool], root: Path | None = None) -> None:
-        self.alive = alive
+    def __init__(self, alive: Callable[[str], bool], root: Path | None = None, keep: float = KEEP) -> None:
+        self.alive, self.keep = alive, keep
         self.root = Path(tempfile.mkdtemp(prefix="both-ways-")) if root is None else root
         self._entries: dict[str, Entry] = {}
         self._leaving: set[Path] = set()
@@ -133,9 +137,13 @@ class TrainingDesk:
     def unfinished(self, owner: str, kind: str) -> str | None:
         """This visitor's newest run of the kind that still wants the trainer, paused ones included."""
         with self._lock:
-            found = [run_id for run_id, e in self._entries.items()
-                     if (e.owner, e.kind, e.left) == (owner, kind, False) and not e.folder.status().ended]
+            found = [one for one in self.runs(owner, kind) if not self._entries[one].folder.status().ended]
         return found[-1] if found else None
+
+    def runs(self, owner: str, kind: str) -> list[str]:
+        """This visitor's runs of the kind that are kept and were not left, the newest last."""
+        with self._lock:
+            return [run_id for run_id, e in self._entries.items() if (e.owner, e.kind, e.left) == (owner, kind, False)]
 
     def leave(self, owner: str, kind: str) -> None:
         """The visitor wants none of their runs of this kind found again."""
@@ -155,7 +163,7 @@ class TrainingDesk:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the trainer, None before the first run."""
+        """Process id of the trainer, None while there is none."""
         return self._process.pid if self._process is not None else None
 
     def _send(self, command: dict) -> None:
@@ -208,8 +216,10 @@ class TrainingDesk:
                 entry.last_seen = now
                 if not entry.folder.status().ended:
                     self._send({"do": "seen", "run": run_id})
-            elif now - entry.last_seen > KEEP:
+            elif now - entry.last_seen > self.keep:
                 self._forget(run_id)
+        if not self._entries:
+            self._dismiss()
 
     def _stop_running(self, owner: str, but: str | None = None) -> None:
         for run_id, entry in self._entries.items():
@@ -223,6 +233,12 @@ class TrainingDesk:
         ended = [r for r, e in self._entries.items() if e.folder.status().ended]
         for run_id in ended[: max(0, len(self._entries) - KEPT_ALL)]:
             self._forget(run_id)
+            ended.remove(run_id)
+        while ended and self._bytes() > KEPT_BYTES:
+            self._forget(ended.pop(0))
+
+    def _bytes(self) -> int:
+        return sum(entry.folder.bytes() for entry in self._entries.values())
 
     def _forget(self, run_id: str) -> None:
         entry = self._entries.pop(run_id)
@@ -238,10 +254,8 @@ class TrainingDesk:
             if not path.exists():
                 self._leaving.discard(path)
 
-    def close(self) -> None:
-        """End the trainer and remove all files."""
-        self._closing.set()
-        atexit.unregister(self.close)
+    def _dismiss(self) -> None:
+        """End the trainer's process, if there is one."""
         process = self._process
         if process is not None and process.poll() is None:
             process.stdin.close()
@@ -250,4 +264,11 @@ class TrainingDesk:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        self._process = None
+
+    def close(self) -> None:
+        """End the trainer and remove all files."""
+        self._closing.set()
+        atexit.unregister(self.close)
+        self._dismiss()
         shutil.rmtree(self.root, ignore_errors=True)

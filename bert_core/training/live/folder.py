@@ -66,6 +66,14 @@ class RunFolder:
         part.write_bytes(data)
         os.replace(part, self.path / name)
 
+    def bytes(self) -> int:
+        """Size of all its files; one that goes meanwhile counts nothing."""
+        total = 0
+        for path in self.path.glob("*"):
+            with contextlib.suppress(FileNotFoundError):
+                total += path.stat().st_size
+        return total
+
     def read_text(self, name: str) -> str | None:
         try:
             return (self.path / name).read_text(encoding="utf-8")
