@@ -149,7 +149,7 @@ function looks(panel, film, state, look, tell) {
 
 function bigMap(panel, film, state, look, size, weight) {
   const width = Math.max(240, Math.min(panel.clientWidth || 380, 460)), edge = Math.min(84, width * 0.22);
-  const cell = (width - edge) / size;
+  const cell = (width - edge - 14) / size; // the last column's slanted name sticks out
   const { element, context } = canvas(panel, "film-map", width, width, "Attention of the chosen head: rows look at columns");
   drawMap(context, edge, edge, cell * size, cell * size, size, size, (q, k) => probabilityColour(weight(q, k), look));
   context.fillStyle = rgb(look.ink);
@@ -180,23 +180,30 @@ function lies(panel, film, state, look) {
   heading(panel, "Where its words lie");
   const { shape, data } = film.arrays.places;
   const count = shape[1], width = Math.max(240, Math.min(panel.clientWidth || 380, 460)), height = Math.round(width * 0.86);
-  let limit = 1e-6;
-  for (const value of data) limit = Math.max(limit, Math.abs(value));
-  const x = (w) => width / 2 + data[(state.frame * count + w) * 2] / limit * (width / 2 - 46);
-  const y = (w) => height / 2 - data[(state.frame * count + w) * 2 + 1] / limit * (height / 2 - 16);
+  const low = [Infinity, Infinity], high = [-Infinity, -Infinity]; // over all checkpoints: words move, the frame stays
+  data.forEach((value, i) => { low[i % 2] = Math.min(low[i % 2], value); high[i % 2] = Math.max(high[i % 2], value); });
+  const scale = Math.min((width - 70) / (high[0] - low[0] || 1), (height - 44) / (high[1] - low[1] || 1));
+  const place = (w, axis) => (data[(state.frame * count + w) * 2 + axis] - (low[axis] + high[axis]) / 2) * scale;
+  const x = (w) => width / 2 + place(w, 0), y = (w) => height / 2 - place(w, 1);
   const groups = [...new Set(film.groups)];
   const colour = (w) => GROUP_COLOURS[groups.indexOf(film.groups[w]) % GROUP_COLOURS.length];
-  const { context } = canvas(panel, "film-places", width, height, "Word embeddings of the small vocabulary on two axes");
-  context.font = `12px ${look.font}`;
-  context.textAlign = "center";
+  const { element, context } = canvas(panel, "film-places", width, height, "Word embeddings of the small vocabulary on two axes");
   for (let w = 0; w < count; w++) {
     context.fillStyle = colour(w);
     context.beginPath();
-    context.arc(x(w), y(w), 3.2, 0, 2 * Math.PI);
+    context.arc(x(w), y(w), 3.6, 0, 2 * Math.PI);
     context.fill();
-    context.fillStyle = rgb(look.ink, 0.82);
-    context.fillText(film.words[w], x(w), y(w) - 6);
   }
+  context.font = `14px ${look.font}`;
+  context.fillStyle = rgb(look.ink);
+  nameWords(context, film.words, x, y, width, height);
+  const said = child(panel, "p", "film-hint");
+  said.textContent = "Where words crowd, some names are left out. Point at a dot.";
+  element.onpointermove = (event) => {
+    const far = (w) => Math.hypot(x(w) - event.offsetX, y(w) - event.offsetY);
+    const nearest = film.words.map((_, w) => w).reduce((best, w) => (far(w) < far(best) ? w : best), 0);
+    if (far(nearest) < 14) said.textContent = `${film.words[nearest]} (${film.groups[nearest]})`;
+  };
   const legend = child(panel, "p", "film-legend");
   legend.replaceChildren(...groups.map((group, n) => {
     const entry = make("span", "", group);
@@ -205,4 +212,18 @@ function lies(panel, film, state, look) {
   }));
   numbersTable(panel, "Places of the words at this checkpoint", ["word", "kind", "axis 1", "axis 2"],
     () => film.words.map((word, w) => [word, film.groups[w], data[(state.frame * count + w) * 2], data[(state.frame * count + w) * 2 + 1]]));
+}
+
+// Names above their dots, or below; one that would cover another name is left out.
+function nameWords(context, words, x, y, width, height) {
+  const taken = [];
+  context.textAlign = "center";
+  words.forEach((word, w) => {
+    const half = context.measureText(word).width / 2 + 2, at = Math.min(width - half, Math.max(half, x(w)));
+    const place = [y(w) - 7, y(w) + 16].find((base) => base > 12 && base < height - 2
+      && !taken.some((box) => Math.abs(box.at - at) < box.half + half && Math.abs(box.base - base) < 14));
+    if (place === undefined) return;
+    taken.push({ at, half, base: place });
+    context.fillText(word, at, place);
+  });
 }

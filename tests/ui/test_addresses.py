@@ -126,7 +126,7 @@ def test_a_bad_pause_falls_back_to_the_default(monkeypatch, pause):
     assert settings.typing_pause() == "120ms"
 
 
-@pytest.mark.parametrize(("asked", "kept"), [("", 300), ("7", 7), ("0", 1), ("99999", 86_400), ("-3", 300), ("1e9", 300)])
+@pytest.mark.parametrize(("asked", "kept"), [("", 300), ("7", 7), ("0", 1), ("99999", 86_400), ("1e9", 300)])
 def test_runs_are_kept_for_a_bounded_time(monkeypatch, asked, kept):
     monkeypatch.setenv("BOTH_WAYS_RUN_KEEP", asked)
     assert settings.run_keep() == kept
