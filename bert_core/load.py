@@ -100,7 +100,7 @@ def _adapted(name: str, found: tuple[ForeignModel, Tokenizer]) -> Loaded:
 
 
 def locate(name: str) -> Path:
-    """The folder of a model's files: shipped, anywhere on this disk, or fetched from the hub.
+    """The folder of a model's files: shipped, anywhere on this disk, or of the hub, fetched if it was not before.
 
     Which folders the visitors of a server may name is decided before (ui/settings.py).
     """
@@ -115,9 +115,9 @@ def locate(name: str) -> Path:
         return path
     if not HUB_ID.fullmatch(name):
         raise LoadError(f"{name[:MAX_NAME]!r} is no shipped model, no folder and no hub id (owner/model)")
-    from bert_core.hub import download
+    from bert_core import hub
 
-    return download(name)
+    return hub.cached(name) or hub.download(name)
 
 
 def _existing_folder(name: str) -> Path | None:

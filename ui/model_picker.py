@@ -1,24 +1,21 @@
-"""Models by name: known good ids by task and language, fetched with progress and a way to stop."""
+"""Models by name: known good ids by task and language, and the offer of one that a link names."""
 
 from __future__ import annotations
 
 import functools
-import threading
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
-from bert_core import LoadError, hub
 from bert_core.load import HUB_ID
-from ui import settings
+from ui import downloads, notices, settings, state
+from ui.downloads import Download
 
 FACTS = Path(__file__).resolve().parent.parent / "assets" / "facts"
-#: Downloads that run at the same moment, over all visitors.
-MAX_AT_ONCE = 2
-_running = threading.BoundedSemaphore(MAX_AT_ONCE)
-_JOB = "_hub_download"
+#: Places in the session for the download of this picker, and for the one of a link or a typed name.
+_PICKED, _OFFERED = "_hub_download", "_hub_offer"
 
 
 @dataclass(frozen=True)
@@ -28,6 +25,7 @@ class Known:
     Attributes:
         licence: as its publisher states it in `licence_source`; None where that was not found.
         parameters: of the encoder, from sizes.toml; None is counted once loaded.
+        published: parameters as its publisher rounds them in `published_in`, where sizes.toml has none.
         safetensors: whether its weights are known to be there as safetensors.
     """
 
@@ -38,14 +36,17 @@ class Known:
     licence: str | None = None
     licence_source: str | None = None
     parameters: int | None = None
+    published: int | None = None
+    published_in: str | None = None
     safetensors: bool = True
 
     @property
     def line(self) -> str:
         """Size, licence and what is special, for the picker."""
-        size = f"{self.parameters / 1e6:.0f} million parameters" if self.parameters else "size counted once loaded"
+        counted = self.parameters or self.published
+        size = f"{counted / 1e6:.0f} million parameters" if counted else "size not known here, counted once loaded"
         files = "" if self.safetensors else "; may exist as a pickle only, which is refused"
-        licence = self.licence or "licence: see the model's page"
+        licence = self.licence or "licence not known here: see the model's page"
         return f"{size} · {licence} · {self.note}{files}"
 
 
@@ -60,54 +61,6 @@ def known() -> tuple[Known, ...]:
                        parameters=sizes[row["size_of"]] if "size_of" in row else None) for row in rows)
 
 
-class Download:
-    """One visitor's download in the background; lives in their session.
-
-    Attributes:
-        name: hub id.
-        done, total: bytes; total is 0 until the hub has answered.
-        problem: one line, '' while there is none.
-        finished: whether the files are all here.
-    """
-
-    def __init__(self, name: str):
-        self.name, self.done, self.total = name, 0, 0
-        self.problem, self.finished = "", False
-        self._stop = threading.Event()
-
-    @property
-    def running(self) -> bool:
-        return not (self.problem or self.finished)
-
-    def start(self) -> None:
-        """Begin, unless as many as may are already running."""
-        if not _running.acquire(blocking=False):
-            self.problem = f"{MAX_AT_ONCE} downloads are running already; try again when they are done"
-            return
-        threading.Thread(target=self._work, name="hub-download", daemon=True).start()
-
-    def stop(self) -> None:
-        self._stop.set()
-
-    def _work(self) -> None:
-        try:
-            hub.download(self.name, self._watch)
-            self.finished = True
-        except hub.Cancelled:
-            self.problem = "stopped; what was fetched is kept for the next try"
-        except LoadError as problem:
-            self.problem = str(problem)
-        except Exception as error:  # a thread has nobody else to tell
-            self.problem = f"{self.name}: the download failed ({type(error).__name__})"
-        finally:
-            _running.release()
-
-    def _watch(self, done: int, total: int) -> None:
-        self.done, self.total = done, total
-        if self._stop.is_set():
-            raise hub.Cancelled(self.name)
-
-
 # --- the sidebar -------------------------------------------------------------
 
 
@@ -117,8 +70,7 @@ def draw() -> None:
     if box.open:
         with box:
             _choices()
-            if _JOB in st.session_state:
-                _progress()
+            downloads.show(_PICKED, _use)
 
 
 def _choices() -> None:
@@ -141,39 +93,28 @@ def _choices() -> None:
 
 
 def _fetch(name: str) -> None:
-    old: Download | None = st.session_state.get(_JOB)
-    if old is not None:
-        old.stop()
-    st.session_state[_JOB] = Download(name)
-    st.session_state[_JOB].start()
-
-
-@st.fragment(run_every=1.0)
-def _progress() -> None:
-    """How far the download is; the way to stop it, and to use what came."""
-    job: Download | None = st.session_state.get(_JOB)
-    if job is None:
-        return
-    if job.running:
-        share = min(job.done / job.total, 1.0) if job.total else 0.0
-        st.progress(share, f"{job.name}: {job.done / 2**20:,.0f} of {job.total / 2**20:,.0f} MiB" if job.total
-                    else f"{job.name}: asking the hub")
-        st.button("Stop", key="_hub_stop", on_click=job.stop)
-    elif job.problem:
-        st.caption(f"⚠ {job.problem}")
-        if st.button("Close", key="_hub_close", on_click=_forget):
-            st.rerun()
-    else:
-        st.caption(f"{job.name} is here.")
-        if st.button("Use it", key="_hub_use", type="primary", on_click=_use, args=(job.name,)):
-            st.rerun()
-
-
-def _forget() -> None:
-    st.session_state.pop(_JOB, None)
+    downloads.put(_PICKED, Download(name)).start()
 
 
 def _use(name: str) -> None:
     """Make it the visitor's model; the load itself checks everything."""
-    _forget()
     st.session_state["model"] = name
+
+
+# --- the page ----------------------------------------------------------------
+
+
+def offer() -> None:
+    """Above the page: the model of a link or of a typed name that is not here yet, its size and a way to get it."""
+    name = state.chosen_model()
+    if not state.waits_for(name):
+        downloads.drop(_OFFERED)
+        return
+    job: Download | None = st.session_state.get(_OFFERED)
+    if job is None or job.name != name:
+        downloads.put(_OFFERED, Download(name)).ask()
+    notices.note(f"{name} is not on this server: until it is, the page shows {settings.default_model()}.")
+    for model in known():
+        if model.id == name:
+            st.caption(model.line)
+    downloads.show(_OFFERED)

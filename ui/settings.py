@@ -16,7 +16,8 @@ import os
 import re
 from pathlib import Path
 
-from bert_core.load import LoadError, shipped_names
+from bert_core import hub
+from bert_core.load import HUB_ID, LoadError, shipped_names
 from bert_core.training.live.desk import KEEP
 
 #: Longest model name that is looked at, in characters.
@@ -49,10 +50,13 @@ def check_model_name(name: str) -> str:
     """The name, if visitors may ask for it here.
 
     Raises:
-        LoadError: it is too long, or a folder that the setting doesn't allow.
+        LoadError: it is too long, or a folder that the setting doesn't allow, or
+            would have to be fetched, which only a visitor's own click starts.
     """
     if len(name) > MAX_NAME or not name.isprintable():
         raise LoadError(f"{name[:40]!r}... is no model's name")
+    if must_be_fetched(name):
+        raise LoadError(f"{name} is not on this server yet; choose it under Model and download it first")
     if name in shipped_names() or name == default_model() or not _means_a_folder(name):
         return name
     root = folders_root()
@@ -62,6 +66,12 @@ def check_model_name(name: str) -> str:
         raise LoadError("the pages open folders of models only below the one that this server keeps for them "
                         "(BOTH_WAYS_FOLDERS); choose a shipped model")
     return name
+
+
+def must_be_fetched(name: str) -> bool:
+    """Whether this is a hub id that may be downloaded here and was not yet; looks at the disk only."""
+    is_here = name in (default_model(), *shipped_names()) or _means_a_folder(name)
+    return not is_here and hub_is_on() and HUB_ID.fullmatch(name) is not None and hub.cached(name) is None
 
 
 def _lies_below(root: Path, name: str) -> bool:

@@ -15,9 +15,9 @@ from bert_core import MissingPart
 from bert_core.tokenizer import Encoding
 from ui import classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
 from ui.state import Here
+from ui.words import PROSE
 
 ROOT = Path(__file__).resolve().parent.parent
-PROSE = ROOT / "assets" / "prose" / "en"
 
 #: The explorer's pages: section -> (name in the address, name on screen).
 PAGES = {
@@ -66,6 +66,7 @@ def frame(page: st.Page) -> None:
     classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
     _sidebar()
+    model_picker.offer()
 
 
 def run(page: st.Page) -> None:
@@ -88,7 +89,7 @@ def _inputs() -> None:
 def _sidebar() -> None:
     """The model picker."""
     names, default = state.model_names(), settings.default_model()
-    chosen = st.session_state.get("model")
+    chosen = st.session_state.get("model", st.query_params.get("model"))
     if chosen and chosen not in names:
         names.append(chosen)
     st.sidebar.selectbox("Model", names, index=names.index(default), key="model", bind="query-params",

@@ -64,8 +64,19 @@ def here() -> Here:
     """The present input, from the shared widgets."""
     values = st.session_state
     pair = values.get("pair") or None
-    model = values.get("model") or settings.default_model()
-    return Here(values.get("text") or "", pair, model, values.get("_page", ""))
+    model = chosen_model()
+    return Here(values.get("text") or "", pair, settings.default_model() if waits_for(model) else model,
+                values.get("_page", ""))
+
+
+def chosen_model() -> str:
+    """The model that the visitor or the link chose, whether it is here or not."""
+    return st.session_state.get("model") or settings.default_model()
+
+
+def waits_for(model: str) -> bool:
+    """Whether this model has to be downloaded before it can make pictures; the default one makes them meanwhile."""
+    return model != settings.default_model() and model not in own_models() and settings.must_be_fetched(model)
 
 
 @st.cache_resource(show_spinner="Loading the model …", max_entries=2)

@@ -257,7 +257,8 @@ def why_not_masked(loaded: Loaded) -> str:
     """Why nothing can be hidden from this model's attention, '' where our own encoder runs it."""
     if isinstance(loaded.model, Model):
         return ""
-    return f"{loaded.name} runs through transformers, only with its own attention, so nothing can be hidden from it"
+    return (f"{loaded.name} runs through transformers' own {loaded.config.model_type}, only with its own attention: "
+            "the explorer can hide no words from it")
 
 
 def plan(engine: Engine, question: Question, readers: Readers, reader: str, parts: tuple[str, ...] = ()) -> _Plan:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bert_core.measures.compare import join
-from bert_core.measures.surprise import causal_log_probs, masked_one_at_a_time, masked_surprise, scored_places, taken
+from bert_core.measures.surprise import causal_log_probs, known_places, masked_one_at_a_time, masked_surprise, taken
 from bert_core.serving import Engine
 from bert_core.trace import TraceRequest
 
@@ -105,7 +105,7 @@ def log_likelihoods(engine: Engine, model: str, texts: Sequence[str]) -> list[fl
     """(Pseudo-)log-likelihood of each text in nats, all in one batch."""
     loaded = engine.loaded(model)
     encodings = [loaded.tokenizer.encode(text) for text in texts]
-    places = [scored_places(encoding) for encoding in encodings]
+    places = [known_places(encoding) for encoding in encodings]
     if "lm" in loaded.model.heads:
         runs = engine.run_many([TraceRequest(text, model=model, parts=("lm_logits",)) for text in texts],
                                keep=False)
@@ -124,7 +124,7 @@ def joined_likelihoods(engine: Engine, left: str, right: str, texts: Sequence[st
     Raises:
         ValueError: the two models cut the texts into different pieces.
     """
-    places = [scored_places(engine.loaded(left).tokenizer.encode(text)) for text in texts]
+    places = [known_places(engine.loaded(left).tokenizer.encode(text)) for text in texts]
     runs = engine.run_many([TraceRequest(text, model=name, parts=("lm_logits",)) for name in (left, right)
                             for text in texts], keep=False)
     scores = []

@@ -156,6 +156,14 @@ def cost_without(config: BertConfig, start: int, count: int) -> Cost:
                 layer_multiplications(config, count * length, count * length**2))
 
 
+def costs_at_one_size(config: BertConfig, start: int, count: int) -> tuple[Cost, Cost]:
+    """The same pieces written with a cache and without, by models of the same layers and widths.
+
+    Only so do the multiplications differ by the way of reading alone.
+    """
+    return cost_with_cache(config, start, count), cost_without(config, start, count)
+
+
 def prefix_change(engine: Engine, model: str, text: str, shorter: str) -> Array:
     """How far each layer's keys of the prefix move when more text follows, (L,) float64.
 

@@ -13,15 +13,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bert_core.config import BertConfig
 from bert_core.measures.compare import NoReading, Readers, join, log_softmax, row_for, why_not_masked
+from bert_core.measures.compare_writing import layer_multiplications
 from bert_core.serving import Engine
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
 
 Array = np.ndarray
 
-#: Pieces that are scored at most: BERT needs a run for each.
+#: Pieces that are scored at most: a curve of more can't be read.
 MAX_SCORED = 96
+#: Multiply-adds of all BERT's runs together: four seconds at 25 thousand million a second, which two cores did at 512
+#: tokens.
+MAX_WORK = 100_000_000_000
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,14 @@ class Surprise:
         models: names of the models.
         tokens: the N scored pieces.
         nats: (N,) float64, -ln p of each; NaN where the reader can't guess it.
+        length: pieces of the sentence that have a known truth; more than N where only the first are scored.
     """
 
     reader: str
     models: tuple[str, ...]
     tokens: tuple[str, ...]
     nats: Array
+    length: int
 
     @property
     def total(self) -> float:
@@ -49,6 +56,20 @@ class Surprise:
     def mean(self) -> float:
         """Nats a piece, over the pieces that this reader can guess."""
         return float(np.nanmean(self.nats)) if np.isfinite(self.nats).any() else float("nan")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether only the first pieces of the sentence are scored."""
+        return len(self.nats) < self.length
+
+    @property
+    def covers(self) -> str:
+        """The pieces that total and mean are of: '5 tokens', 'the first 12 of 510 tokens'."""
+        guessed, count = int(np.isfinite(self.nats).sum()), len(self.nats)
+        if not self.is_cut:
+            return f"{guessed} tokens"
+        known = "" if guessed == count else f"{guessed} of "
+        return f"{known}the first {count} of {self.length} tokens"
 
 
 def masked_one_at_a_time(text: str, pair: str | None, model: str, attention: str,
@@ -85,48 +106,73 @@ def taken(log_probs: Array, trace: Trace, places: Sequence[int]) -> Array:
 
 
 def surprises(engine: Engine, text: str, pair: str | None, readers: Readers) -> tuple[Surprise, ...]:
-    """Every reader's surprise over the first MAX_SCORED pieces, in one batch for each model.
+    """Every reader's surprise over the first pieces, in one batch for each model; BERT's work decides how many.
 
     'hidden' is left out where the masked model takes no other mask than its own.
 
     Raises:
         ValueError: the sentence has no pieces.
     """
-    encodings = {name: engine.loaded(name).tokenizer.encode(text, pair)
-                 for name in (readers.masked, readers.left, readers.right) if name}
-    places = {name: scored_places(encoding) for name, encoding in encodings.items()}
-    if not places[readers.masked]:
-        raise ValueError("there is nothing to score: type a sentence")
-    causal = [name for name in (readers.left, readers.right) if name]
     kinds = {"both": "bidirectional", "hidden": "causal"}
     if why_not_masked(engine.loaded(readers.masked)):
         del kinds["hidden"]
-    batch = [r for kind in kinds.values()
-             for r in masked_one_at_a_time(text, pair, readers.masked, kind, places[readers.masked])]
+    causal = [name for name in (readers.left, readers.right) if name]
+    encodings = {name: engine.loaded(name).tokenizer.encode(text, pair) for name in (readers.masked, *causal)}
+    encoding = encodings[readers.masked]
+    most = most_scored(engine.loaded(readers.masked).config, len(encoding), len(kinds))
+    masked = known_places(encoding)[:most]
+    if not masked:
+        raise ValueError("there is nothing to score: type a sentence")
+    batch = [r for kind in kinds.values() for r in masked_one_at_a_time(text, pair, readers.masked, kind, masked)]
     batch += [TraceRequest(text, pair, model=name, parts=("lm_logits",)) for name in causal]
-    traces = engine.run_many(batch)
-    count, encoding = len(places[readers.masked]), encodings[readers.masked]
-    tokens = {name: tuple(encodings[name].tokens[n] for n in places[name]) for name in encodings}
-    found = [Surprise(reader, (readers.masked,), tokens[readers.masked],
-                      masked_surprise(traces[at:at + count], encoding, places[readers.masked]))
+    traces, count = engine.run_many(batch), len(masked)
+    found = [_surprise(reader, (readers.masked,), encoding, masked,
+                       masked_surprise(traces[at:at + count], encoding, masked))
              for reader, at in zip(kinds, range(0, len(kinds) * count, count), strict=True)]
     rest = dict(zip(causal, traces[len(kinds) * count:], strict=True))
-    return tuple(found) + _causal_surprises(rest, readers, places, tokens)
+    places = {name: places_within(encodings[name], encoding, masked[-1]) for name in causal}
+    return tuple(found) + _causal_surprises(rest, readers, encodings, places)
 
 
-def scored_places(encoding: Encoding) -> tuple[int, ...]:
-    """Positions that are scored: words with a known truth, the first MAX_SCORED of them."""
-    return tuple(n for n in encoding.content if n not in encoding.mask_positions)[:MAX_SCORED]
+def most_scored(config: BertConfig, length: int, kinds: int) -> int:
+    """How many pieces MAX_WORK allows at this length: at least one, at most MAX_SCORED.
+
+    Args:
+        config: sizes of the model that needs a run for each piece.
+        length: tokens of each run.
+        kinds: attention masks under which each piece is guessed.
+    """
+    one = layer_multiplications(config, length, length**2)
+    return min(MAX_SCORED, max(1, MAX_WORK // (kinds * one)))
 
 
-def _causal_surprises(traces: dict[str, Trace], readers: Readers, places: dict, tokens: dict) -> tuple[Surprise, ...]:
+def known_places(encoding: Encoding) -> tuple[int, ...]:
+    """Positions of the pieces with a known truth."""
+    return tuple(n for n in encoding.content if n not in encoding.mask_positions)
+
+
+def places_within(encoding: Encoding, masked: Encoding, last: int) -> tuple[int, ...]:
+    """Known places of another tokenizer in the stretch that BERT is scored on, which ends with its piece `last`."""
+    end = masked.sequence_ids[last], masked.offsets[last][1]
+    return tuple(n for n in known_places(encoding) if (encoding.sequence_ids[n], encoding.offsets[n][0]) < end)
+
+
+def _surprise(reader: str, models: tuple[str, ...], encoding: Encoding, places: Sequence[int], nats: Array) -> Surprise:
+    tokens = tuple(encoding.tokens[n] for n in places)
+    return Surprise(reader, models, tokens, nats, len(known_places(encoding)))
+
+
+def _causal_surprises(traces: dict[str, Trace], readers: Readers, encodings: dict[str, Encoding],
+                      places: dict[str, tuple[int, ...]]) -> tuple[Surprise, ...]:
     found, log_probs = [], {}
     for reader, name in (("left", readers.left), ("right", readers.right)):
         if name:
             log_probs[reader] = causal_log_probs(traces[name], places[name])
-            found.append(Surprise(reader, (name,), tokens[name], taken(log_probs[reader], traces[name], places[name])))
-    if len(log_probs) == 2 and tokens[readers.left] == tokens[readers.right]:
+            nats = taken(log_probs[reader], traces[name], places[name])
+            found.append(_surprise(reader, (name,), encodings[name], places[name], nats))
+    if len(log_probs) == 2 and found[0].tokens == found[1].tokens:
         joined = join(log_probs["left"], log_probs["right"])
-        found.append(Surprise("elmo", (readers.left, readers.right), tokens[readers.left],
-                              taken(joined, traces[readers.left], places[readers.left])))
+        nats = taken(joined, traces[readers.left], places[readers.left])
+        found.append(_surprise("elmo", (readers.left, readers.right), encodings[readers.left], places[readers.left],
+                               nats))
     return tuple(found)

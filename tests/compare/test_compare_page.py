@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +13,9 @@ import pytest
 from bert_core import TraceRequest, load_engine
 from bert_core.figures import compare as figures
 from bert_core.figures import compare_cards
-from bert_core.measures import compare, compare_pairs, reveal
+from bert_core.measures import compare, compare_pairs, reveal, surprise
 from bert_core.measures.compare import Question
+from bert_core.measures.compare_writing import costs_at_one_size
 from tests.payloads import drawn, is_ready, visit
 from ui.views.compare_ask import NOTES, examples
 from ui.views.compare_experiment import Job
@@ -114,6 +117,37 @@ def test_writing_continues_the_words_before_and_counts_the_work():
     assert "The dog" in bodies(at)
     assert "query-key scores" in bodies(at)
     assert '<th scope="col"></th>' not in bodies(at)
+
+
+def test_the_factor_of_multiplications_is_that_of_one_size(tiny_bert, monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(Path(tiny_bert).parent))
+    said = [re.findall(r"If both have the GPT's size, .* times the multiplications", bodies(visit(
+        "compare", text=TEXT, at="3", view="Writing", write="4", **more))) for more in ({}, {"model": tiny_bert})]
+    assert said[0] == said[1]
+    config = load_engine().loaded("twin-gpt").config
+    kept, anew = costs_at_one_size(config, 3, 4)  # [CLS] The dog
+    factor = anew.multiplications / kept.multiplications
+    assert f"6 layers of width 384, that is <strong>{factor:.1f}</strong>" in said[0][0]
+
+
+def test_a_long_text_says_how_many_of_its_tokens_are_scored(monkeypatch):
+    monkeypatch.setattr(surprise, "MAX_WORK", 5 * 10**9)
+    at = visit("compare", text="dog " * 30, view="Surprise")
+    assert re.search(r"Scored: the first \d+ of 30 tokens. BERT needs a run", bodies(at))
+    assert len(re.findall(r"a token, the first \d+ of 30 tokens", bodies(at))) == 5
+    assert "log-probability of these tokens" in bodies(at)
+    assert "log-probability of the sentence" in bodies(visit("compare", text=TEXT, view="Surprise"))
+
+
+@pytest.mark.parametrize("name", ["FlauBERT", "ModernBERT"])
+def test_reveal_says_at_once_why_a_model_has_no_curves(family, monkeypatch, name):
+    folder = family(name)
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(Path(folder).parent))
+    at = visit("compare", text="the dog barked", at="2", view="Reveal", model=folder)
+    is_ready(at)
+    assert f"transformers' own {name.lower()}, only with its own attention".replace("'", "&#x27;") in bodies(at)
+    assert "such as twin-bert" in bodies(at)
+    assert "Reveal" not in [button.label for button in at.button]
 
 
 def test_the_experiment_runs_to_its_end():

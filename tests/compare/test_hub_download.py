@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bert_core import LoadError, hub
+from bert_core.load import load_model
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 NAME = "someone/tiny"
@@ -107,13 +108,89 @@ def test_a_missing_model_is_said(served):
         hub.download("someone/else", lambda done, total: None)
 
 
-def test_no_network_is_said(served, monkeypatch):
+@pytest.fixture
+def cut_off(served, monkeypatch):
+    """Call it, and the hub can't be reached any more."""
     from huggingface_hub import constants
 
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", "http://127.0.0.1:9/{repo_id}/{revision}/{filename}")
-    with pytest.raises(LoadError, match="can't be reached.*shipped models work"):
-        hub.download(NAME, lambda done, total: None)
+    def cut() -> None:
+        address = "http://127.0.0.1:9"
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address + "/{repo_id}/{revision}/{filename}")
+
+    return cut
+
+
+def test_no_network_is_said(cut_off):
+    cut_off()
+    for ask in (hub.size, hub.download):
+        with pytest.raises(LoadError, match="can't be reached.*shipped models work"):
+            ask(NAME)
+
+
+def test_a_model_that_was_fetched_opens_without_network(served, cut_off, monkeypatch):
+    assert hub.cached(NAME) is None
+    hub.download(NAME)
+    cut_off()
+    monkeypatch.setenv("BOTH_WAYS_HUB", "off")
+    assert load_model(NAME).info.tasks == ("fill-mask", "nsp")
+
+
+def test_the_size_is_that_of_what_is_still_to_fetch(served):
+    wanted = [name for name in served if name != "pytorch_model.bin"]
+    assert hub.size(NAME) == sum(len(served[name]) for name in wanted)
+    assert hub.cached(NAME) is None
+    hub.download(NAME)
+    assert hub.size(NAME) == 0
+
+
+def test_a_part_of_a_model_does_not_count_as_fetched(served):
+    def stop(done: int, total: int) -> None:
+        if done > total - len(served["model.safetensors"]):  # within the weights, which come last
+            raise hub.Cancelled("stopped")
+
+    with pytest.raises(hub.Cancelled):
+        hub.download(NAME, stop)
+    assert hub.cached(NAME) is None
+    assert hub.size(NAME) == len(served["model.safetensors"])
+
+
+def test_shards_count_as_fetched_only_together(served):
+    served["model-2.safetensors"] = served.pop("model.safetensors")
+    served["model.safetensors.index.json"] = json.dumps(
+        {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}).encode()
+    hub.download(NAME)
+    assert hub.cached(NAME) is None
+
+
+def test_a_model_above_the_limit_is_refused_before_a_byte_is_fetched(served, monkeypatch):
+    monkeypatch.setattr(hub, "MAX_BYTES", 2**20)
+    served["model.safetensors"] = bytes(3 * 2**20)
+    said = []
+    for ask in (hub.size, lambda name: hub.download(name, lambda done, total: said.append(done))):
+        with pytest.raises(LoadError, match="it has 3 MiB, and at most 1 MiB are fetched"):
+            ask(NAME)
+    assert said == []
+
+
+def test_a_server_that_sends_more_than_it_said_is_stopped(served, monkeypatch):
+    monkeypatch.setattr(hub, "MAX_BYTES", sum(map(len, served.values())))
+    wanted = hub._wanted(NAME)
+    served["model.safetensors"] = bytes(2 * hub.MAX_BYTES)
+    monkeypatch.setattr(hub, "_wanted", lambda name: wanted)
+    with pytest.raises(LoadError, match="at most"):
+        hub.download(NAME)
+
+
+def test_a_model_with_pickled_weights_alone_is_refused_at_once(served):
+    del served["model.safetensors"]
+    with pytest.raises(LoadError, match="no safetensors"):
+        hub.size(NAME)
+
+
+@pytest.mark.parametrize(("count", "said"), [(438 * 2**20, "438 MiB"), (2**30 - 1, "1,024 MiB"), (2**31, "2.0 GiB")])
+def test_bytes_in_words(count, said):
+    assert hub.in_words(count) == said
 
 
 def test_a_closed_room_downloads_nothing(monkeypatch):

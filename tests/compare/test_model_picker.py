@@ -10,8 +10,8 @@ import pytest
 
 from bert_core import LoadError, hub
 from bert_core.load import HUB_ID
-from ui import model_picker
-from ui.model_picker import Download
+from ui import downloads, model_picker
+from ui.downloads import Download
 
 
 def wait_until(condition, seconds: float = 120.0) -> None:
@@ -33,19 +33,40 @@ def test_every_row_is_a_hub_id_with_a_sourced_licence_and_a_sourced_size():
     assert {row.task for row in rows} >= {"fill the gap", "sentiment", "entities", "answers"}
 
 
+def test_a_size_that_only_its_publisher_states_names_where():
+    for row in model_picker.known():
+        assert (row.published is None) == (row.published_in is None), row
+        assert not (row.published and row.parameters), row
+
+
 def test_a_row_says_size_licence_and_doubt():
     by_id = {row.id: row.line for row in model_picker.known()}
     assert by_id["google-bert/bert-base-uncased"].startswith("109 million parameters · Apache-2.0")
-    assert "licence: see the model's page" in by_id["openai-community/gpt2"]
+    assert by_id["SpanBERT/spanbert-base-cased"].startswith("108 million parameters · CC BY-NC 4.0")
+    assert by_id["flaubert/flaubert_base_cased"].startswith("138 million parameters · MIT")
     assert "refused" in by_id["allegro/herbert-base-cased"]
-    assert "counted once loaded" in by_id["answerdotai/ModernBERT-base"]
+    assert "size not known here" in by_id["answerdotai/ModernBERT-base"]
+    assert "licence not known here" in model_picker.Known("a/b", "write on", "English", "note").line
+
+
+def test_asking_the_size_fetches_nothing(monkeypatch):
+    fetched = []
+    monkeypatch.setattr(hub, "size", lambda name: 438 * 2**20)
+    monkeypatch.setattr(hub, "download", lambda name, watch: fetched.append(name))
+    job = Download("someone/tiny")
+    job.ask()
+    wait_until(lambda: job.state == "offered")
+    assert (job.total, job.done, fetched) == (438 * 2**20, 0, [])
+    job.start()
+    wait_until(lambda: job.state == "finished")
+    assert fetched == ["someone/tiny"]
 
 
 def test_a_download_ends_finished_with_its_bytes_counted(monkeypatch):
     monkeypatch.setattr(hub, "download", lambda name, watch: watch(7, 9))
     job = Download("someone/tiny")
     job.start()
-    wait_until(lambda: job.finished)
+    wait_until(lambda: job.state == "finished")
     assert (job.done, job.total, job.problem) == (7, 9, "")
 
 
@@ -85,9 +106,9 @@ def test_a_failing_download_says_one_line(monkeypatch, error, said):
 def test_only_some_downloads_run_at_once(monkeypatch):
     gate = threading.Event()
     monkeypatch.setattr(hub, "download", lambda name, watch: gate.wait(120))
-    jobs = [Download(f"someone/m{n}") for n in range(model_picker.MAX_AT_ONCE + 1)]
+    jobs = [Download(f"someone/m{n}") for n in range(downloads.MAX_AT_ONCE + 1)]
     for job in jobs:
         job.start()
     assert "running already" in jobs[-1].problem
     gate.set()
-    wait_until(lambda: all(job.finished for job in jobs[:-1]))
+    wait_until(lambda: all(job.state == "finished" for job in jobs[:-1]))

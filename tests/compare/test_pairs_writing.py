@@ -123,6 +123,13 @@ def test_costs_by_hand():
     assert kept.multiplications == 4 * (4 * 4 + 2 * 2 * 3) + 2 * 2 * 10
     anew = compare_writing.cost_without(config, start=3, count=2)
     assert (anew.passes, anew.tokens, anew.pairs) == (2, 12, 72)
+    assert anew.multiplications == 12 * (4 * 4 + 2 * 2 * 3) + 2 * 2 * 72
+
+
+def test_the_two_ways_are_counted_at_one_size():
+    config = BertConfig(vocab_size=9, hidden_size=2, num_hidden_layers=5, num_attention_heads=1, intermediate_size=3)
+    kept, anew = compare_writing.costs_at_one_size(config, start=3, count=2)
+    assert (kept.multiplications, anew.multiplications) == (5 * 152, 5 * 624)
 
 
 def test_a_causal_prefix_may_be_kept_and_a_both_way_one_not(engine, readers):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bert_core import TraceRequest
+from bert_core.config import BertConfig
 from bert_core.measures import compare, reveal, surprise
 from bert_core.measures.compare import Readers
 
@@ -110,6 +111,54 @@ def test_masked_surprise_agrees_with_each_single_question(engine, readers):
 def test_surprise_without_a_right_to_left_model(engine, readers):
     found = surprise.surprises(engine, SENTENCE, None, Readers(readers.masked, readers.left))
     assert [s.reader for s in found] == ["both", "hidden", "left"]
+
+
+def test_the_longer_the_text_the_fewer_pieces_are_scored():
+    config = BertConfig(vocab_size=9, hidden_size=2, num_hidden_layers=1, num_attention_heads=1, intermediate_size=3)
+    one = 5 * (4 * 2 * 2 + 2 * 2 * 3) + 2 * 2 * 5 * 5  # a run over 5 tokens, by hand
+    allowed = [surprise.most_scored(config, length, 2) for length in (10, 20_000, 40_000, 10**6)]
+    assert allowed[0] == surprise.MAX_SCORED
+    assert allowed == sorted(allowed, reverse=True)
+    assert allowed[-1] == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(surprise, "MAX_WORK", 7 * one)
+        assert [surprise.most_scored(config, 5, kinds) for kinds in (1, 2, 4)] == [7, 3, 1]
+
+
+def test_at_the_limit_of_a_base_model_the_work_stays_a_few_seconds():
+    base = BertConfig()
+    count = surprise.most_scored(base, 512, 2)
+    layer = 512 * (4 * 768**2 + 2 * 768 * 3072) + 2 * 768 * 512**2
+    assert 1 <= count <= 3
+    assert 2 * count * 12 * layer <= surprise.MAX_WORK
+    assert surprise.most_scored(base, 12, 2) >= 12  # a sentence is scored whole
+
+
+def test_a_cut_sum_is_of_the_first_pieces_and_says_so(engine, readers, monkeypatch):
+    whole = {s.reader: s for s in surprise.surprises(engine, SENTENCE, None, readers)}
+    assert {s.covers for s in whole.values()} == {"6 tokens"}
+    monkeypatch.setattr(surprise, "most_scored", lambda config, length, kinds: 4)
+    part = {s.reader: s for s in surprise.surprises(engine, SENTENCE, None, readers)}
+    for reader, one in part.items():
+        np.testing.assert_allclose(one.nats, whole[reader].nats[:4], atol=1e-4)
+        assert one.total == pytest.approx(one.nats.sum())
+        assert (one.covers, one.length, len(one.tokens)) == ("the first 4 of 6 tokens", 6, 4)
+
+
+def test_other_pieces_are_scored_over_the_same_stretch_of_text(engine, readers, family):
+    others = Readers(readers.masked, family("GPT-2"))
+    masked, other = (engine.loaded(name).tokenizer.encode(SENTENCE) for name in (others.masked, others.left))
+    places = surprise.places_within(other, masked, 3)
+    end = masked.offsets[3][1]
+    assert SENTENCE[:end] == "The dog barked"
+    assert all(other.offsets[n][0] < end for n in places)
+    assert other.offsets[places[-1] + 1][0] >= end
+
+
+def test_a_piece_that_cannot_be_guessed_is_not_counted():
+    nats = np.array([np.nan, 1.0, 2.0])
+    assert surprise.Surprise("left", ("m",), ("a", "b", "c"), nats, 3).covers == "2 tokens"
+    assert surprise.Surprise("left", ("m",), ("a", "b", "c"), nats, 9).covers == "2 of the first 3 of 9 tokens"
 
 
 def test_an_empty_sentence_has_nothing_to_score(engine, readers):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bert_core import TraceRequest, load_engine
+from bert_core.measures import surprise
 from bert_core.measures.predictions import softmax
 from tests.payloads import drawn, is_ready, visit
 
@@ -94,6 +97,14 @@ def test_pseudo_perplexity_masks_one_piece_at_a_time():
         expected = softmax(trace.mlm_logits[0])[encoding.input_ids[place]]
         assert shown[place]["v"] == pytest.approx(expected, abs=1e-4)
     assert "v" not in shown[0]
+
+
+def test_pseudo_perplexity_of_a_long_text_says_what_it_covers(monkeypatch):
+    monkeypatch.setattr(surprise, "MAX_WORK", 5 * 10**9)
+    at = visit("masking", text="dog " * 30, view="Pseudo-perplexity")
+    is_ready(at)
+    said = " ".join(element.proto.body for element in at.get("html"))
+    assert re.search(r"over the first \d+ of 30 pieces; .* Each piece needs a run over the whole text", said)
 
 
 VIEWS = ["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"]

@@ -8,10 +8,10 @@ import streamlit as st
 
 from bert_core.figures import compare_curves as figures
 from bert_core.figures.masking import percent
-from bert_core.measures import reveal
+from bert_core.measures import compare, reveal
 from ui import notices, state
 from ui.state import Here
-from ui.views.compare_ask import Asked, VisitorEngine, ask, chart, say
+from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, chart, say
 
 OPTIONS = {"left": "the left", "right": "the right", "either": "either alone", "together": "only both together",
            "neither": "not even both"}
@@ -20,6 +20,10 @@ OPTIONS = {"left": "the left", "right": "the right", "either": "either alone", "
 def reveal_context(here: Here) -> None:
     """The prediction, and once it is made (or a link says so) the curves."""
     asked = ask(here, with_notes=False)
+    if reason := compare.why_not_masked(VisitorEngine().loaded(asked.readers.masked)):
+        notices.note(f"No curves: {reason}, and each step hides the words not yet revealed. Under Model choose one of "
+                     f"BERT's own kind, such as {TWINS['masked']}. Side by side and Surprise answer for this one.")
+        return
     if not asked.word:
         notices.note("Say what the gap hides (“Word behind the gap”): the curves follow the true word's probability.")
         return

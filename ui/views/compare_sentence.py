@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 
-import numpy as np
 import streamlit as st
 
 from bert_core.figures import compare_curves as figures
@@ -15,6 +14,9 @@ from ui import notices
 from ui.state import Here
 from ui.views.compare_ask import VisitorEngine, ask, chart, say
 
+#: What the sums are of where only the first tokens are scored.
+PART = "these tokens (right to left: given all that follows)"
+
 
 def surprise_of_all(here: Here) -> None:
     """Curves over the sentence, totals beside them."""
@@ -24,8 +26,9 @@ def surprise_of_all(here: Here) -> None:
     except ValueError as problem:
         notices.note(str(problem))
         return
-    if len(found[0].tokens) == surprise.MAX_SCORED:
-        notices.note(f"Only the first {surprise.MAX_SCORED} pieces are scored: BERT needs a run for each.")
+    if found[0].is_cut:
+        notices.note(f"Scored: {found[0].covers}. BERT needs a run over all of them for each, and more runs would take "
+                     "longer than a few seconds.")
     _totals(found)
     say(_elmo_line({one.reader: one for one in found}))
     same = [one for one in found if one.tokens == found[0].tokens]
@@ -38,7 +41,8 @@ def surprise_of_all(here: Here) -> None:
                 "cmp-small")
     if reason := compare.why_not_masked(VisitorEngine().loaded(asked.readers.masked)):
         say(f"{NAMES['hidden']}: {reason}.", "cmp-small")
-    say("Only the one-way sums are minus the log-probability of the sentence. BERT guesses each token with all the "
+    what = PART if found[0].is_cut else "the sentence"
+    say(f"Only the one-way sums are minus the log-probability of {what}. BERT guesses each token with all the "
         "others in sight, so its sum is a *pseudo*-log-likelihood: lower, and no probability of anything. The product "
         "of the two one-way readers sees both sides of each token too.", "cmp-small")
 
@@ -49,7 +53,8 @@ def _elmo_line(found: dict[str, Surprise]) -> str:
         return ""
     deep, joined = found["both"].total, found["elmo"].total
     side = "for" if deep < joined else "against"
-    return (f"Over this sentence BERT is surprised by {deep:.1f} nats, the two one-way readers joined at the end by "
+    what = found["both"].covers if found["both"].is_cut else "this sentence"
+    return (f"Over {what} BERT is surprised by {deep:.1f} nats, the two one-way readers joined at the end by "
             f"{joined:.1f}: **{side}** the paper's argument.")
 
 
@@ -57,8 +62,7 @@ def _totals(found: tuple[Surprise, ...]) -> None:
     """A number for each reader: the sum, and nats a token."""
     boxes = []
     for one in found:
-        count = int(np.isfinite(one.nats).sum())
         boxes.append(f'<div class="cmp-total" style="--mark:{COLOURS[one.reader]}"><span>{NAMES[one.reader]}</span>'
-                     f"<b>{one.total:.1f} nats</b><span>{one.mean:.2f} a token, {count} tokens · "
+                     f"<b>{one.total:.1f} nats</b><span>{one.mean:.2f} a token, {one.covers} · "
                      f"{html.escape(' × '.join(one.models))}</span></div>")
     st.html(f'<div class="cmp-totals">{"".join(boxes)}</div>')

@@ -77,19 +77,19 @@ def _rows(written: Sequence[Written]) -> list[tuple[str, float]]:
 
 def _cache(asked: Asked, prompt: str, count: int) -> None:
     """Counted work, and the measured reason: prefix keys that stay or move."""
-    engine = VisitorEngine()
-    configs = {reader: engine.loaded(model).config for reader, model in _writers(asked)}
-    start = writing_measures.read_before(engine.loaded(asked.readers.left).tokenizer, prompt)
-    kept = writing_measures.cost_with_cache(configs["left"], start, count)
-    anew = writing_measures.cost_without(configs["both"], start, count)
+    gpt = VisitorEngine().loaded(asked.readers.left)
+    config, start = gpt.config, writing_measures.read_before(gpt.tokenizer, prompt)
+    kept, anew = writing_measures.costs_at_one_size(config, start, count)
+    size = f"{config.num_hidden_layers} layers of width {config.hidden_size}"
     say(f"To write {count} pieces after {start} the GPT reads **{kept.tokens}** token positions, each once, and keeps "
-        f"their keys and values ({_bytes(configs['left'], kept.tokens)} in fp32). BERT reads all "
-        f"{start + count + 1} again for every piece: **{anew.tokens}** positions, "
-        f"{anew.multiplications / kept.multiplications:.1f} times the multiplications.")
+        f"their keys and values ({_bytes(config, kept.tokens)} in fp32). A BERT reads all "
+        f"{start + count + 1} again for every piece: **{anew.tokens}** positions. If both have the GPT's size, {size}, "
+        f"that is **{anew.multiplications / kept.multiplications:.1f}** times the multiplications.")
     table("Work for the same number of pieces, counted", ("what is counted", "GPT with its cache", "BERT"),
           [(name, getattr(kept, field), getattr(anew, field)) for name, field in
            (("passes", "passes"), ("token positions", "tokens"), ("query-key scores a head and layer", "pairs"),
-            ("multiply-adds in all layers", "multiplications"))], is_open=True, summary="The work, counted")
+            (f"multiply-adds in all layers, both {size}", "multiplications"))], is_open=True,
+          summary="The work, counted")
     _moved_keys(asked, prompt)
 
 

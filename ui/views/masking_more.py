@@ -9,7 +9,7 @@ import numpy as np
 from bert_core.figures import masking as figures
 from bert_core.measures import masking as rule
 from bert_core.measures import predictions
-from bert_core.measures.surprise import masked_one_at_a_time, masked_surprise, scored_places
+from bert_core.measures.surprise import known_places, masked_one_at_a_time, masked_surprise, most_scored
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
@@ -129,7 +129,8 @@ def simulator(here: Here) -> None:
 def pseudo_perplexity(here: Here) -> None:
     """Each piece hidden alone, all others in sight: its probability on its chip."""
     encoding = here.encoding
-    places = scored_places(encoding)
+    known = known_places(encoding)
+    places = known[:most_scored(state.loaded(here.model).config, len(encoding), kinds=1)]
     if not places:
         notices.note("There is nothing to score: type a sentence.")
         return
@@ -139,8 +140,9 @@ def pseudo_perplexity(here: Here) -> None:
     labels = [""] * len(encoding)
     for place, surprise in zip(places, nats.tolist(), strict=True):
         values[place], labels[place] = math.exp(-surprise), figures.percent(math.exp(-surprise))
-    left_out = len(encoding.content) - len(encoding.mask_positions) - len(places)
-    cut = f" Only the first {len(places)} pieces are scored; {left_out} are not." if left_out > 0 else ""
+    is_cut = len(places) < len(known)
+    covered = f"the first {len(places)} of {len(known)}" if is_cut else str(len(places))
+    cut = " Each piece needs a run over the whole text: more would take longer than a few seconds." if is_cut else ""
     chips.tokens(encoding, "scored", values=values, labels=labels, label="Tokens, each shaded by its own probability")
     notices.result(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.2f} nats "
-                   f"over {len(places)} pieces; pseudo-log-likelihood −{nats.sum():.2f} nats.{cut}")
+                   f"over {covered} pieces; pseudo-log-likelihood −{nats.sum():.2f} nats.{cut}")

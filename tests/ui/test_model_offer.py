@@ -1,0 +1,141 @@
+"""A hub model that a link names: offered with its size, fetched by a click, and no page waits for it."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from bert_core import LoadError, hub
+from tests.payloads import is_ready, visit
+from ui import settings, state
+
+NAME = "someone/tiny"
+
+
+class Hub:
+    """Stands for the model hub: says a size, and `download` puts a folder into the cache."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.fetched = folder, []
+        self.answer, self.go_on = threading.Event(), threading.Event()
+        self.problem = ""
+
+    def size(self, name: str) -> int:
+        assert self.answer.wait(60)
+        if self.problem:
+            raise LoadError(self.problem)
+        return 438 * 2**20
+
+    def download(self, name: str, watch) -> None:
+        for done in range(1, 4):
+            watch(done * 2**20, 4 * 2**20)
+        while not self.go_on.wait(0.01):
+            watch(3 * 2**20, 4 * 2**20)
+        self.fetched.append(name)
+
+    def cached(self, name: str) -> Path | None:
+        return self.folder if name in self.fetched else None
+
+
+@pytest.fixture
+def far(tiny_bert, tmp_path, monkeypatch) -> Hub:
+    """The hub, with the tiny BERT as its only model; it does not answer before `answer` is set."""
+    shutil.copytree(tiny_bert, tmp_path / "cache")
+    found = Hub(tmp_path / "cache")
+    for name in ("size", "download", "cached"):
+        monkeypatch.setattr(hub, name, getattr(found, name))
+    monkeypatch.setenv("BOTH_WAYS_HUB", "on")
+    yield found
+    found.answer.set()
+    found.go_on.set()
+
+
+def words(at) -> str:
+    return " ".join([*(one.proto.body for one in at.get("html")), *(one.value for one in at.caption)])
+
+
+def run_until(at, condition) -> None:
+    end = time.monotonic() + 60
+    while not condition(at) and time.monotonic() < end:
+        time.sleep(0.02)
+        at.run()
+    assert condition(at), [button.label for button in at.button]
+
+
+def button(at, label: str):
+    return next((one for one in at.button if one.label.startswith(label)), None)
+
+
+def test_a_page_is_drawn_with_the_default_model_while_the_hub_is_silent(far):
+    at = visit("masking", model=NAME, text="the dog [MASK]")
+    assert is_ready(at)["status"].startswith("twin-bert ·")
+    assert f"{NAME} is not on this server: until it is, the page shows twin-bert." in words(at)
+    assert button(at, "Download") is None
+    assert at.query_params["model"] == NAME
+
+
+def test_nothing_is_fetched_before_the_click_and_the_model_opens_after_it(far):
+    far.answer.set()
+    at = visit("masking", model=NAME, text="the dog [MASK]")
+    run_until(at, lambda at: button(at, "Download"))
+    assert button(at, "Download").label == f"Download {NAME}, 438 MiB"
+    assert not far.fetched
+    button(at, "Download").click().run()
+    run_until(at, lambda at: button(at, "Stop"))
+    assert is_ready(at)["status"].startswith("twin-bert ·")
+    far.go_on.set()
+    run_until(at, lambda at: far.fetched and is_ready(at)["status"].startswith("tiny ·"))
+    assert "not on this server" not in words(at)
+
+
+def test_stop_keeps_the_page_and_offers_again(far):
+    far.answer.set()
+    at = visit("masking", model=NAME, text="the dog [MASK]")
+    run_until(at, lambda at: button(at, "Download"))
+    button(at, "Download").click().run()
+    run_until(at, lambda at: button(at, "Stop"))
+    button(at, "Stop").click().run()
+    run_until(at, lambda at: button(at, "Try again"))
+    assert "what was fetched is kept" in words(at)
+    button(at, "Try again").click().run()
+    run_until(at, lambda at: button(at, "Download"))
+    assert not far.fetched
+
+
+def test_a_model_that_is_here_opens_at_once(far):
+    far.fetched.append(NAME)
+    at = visit("masking", model=NAME, text="the dog [MASK]")
+    assert is_ready(at)["status"].startswith("tiny ·")
+    assert button(at, "Download") is None
+
+
+def test_another_choice_drops_the_offer_and_its_download(far):
+    far.answer.set()
+    at = visit("masking", model=NAME, text="the dog [MASK]")
+    run_until(at, lambda at: button(at, "Download"))
+    button(at, "Download").click().run()
+    job = at.session_state["_hub_offer"]
+    at.selectbox(key="model").set_value("twin-gpt").run()
+    assert "_hub_offer" not in at.session_state
+    run_until(at, lambda at: job.state == "failed")
+    assert not far.fetched
+
+
+def test_a_refusal_of_the_hub_is_one_line_beside_the_default_model(far):
+    far.problem = f"{NAME}: it has 3.0 GiB, and at most 2.0 GiB are fetched; choose a smaller model"
+    far.answer.set()
+    at = visit("masking", model=NAME, text="the dog [MASK]")
+    run_until(at, lambda at: button(at, "Try again"))
+    assert "at most 2.0 GiB are fetched" in words(at)
+    assert is_ready(at)["status"].startswith("twin-bert ·")
+
+
+def test_no_request_of_a_page_downloads(far):
+    with pytest.raises(LoadError, match="download it first"):
+        state.engine().loaded("someone/else")
+    assert settings.must_be_fetched("someone/else")
+    assert not settings.must_be_fetched("twin-bert")
