@@ -6,10 +6,10 @@ import functools
 import html
 import re
 import tomllib
-from pathlib import Path
 from typing import NamedTuple
 
-GLOSSARY = Path(__file__).resolve().parent.parent / "assets" / "glossary" / "en.toml"
+from ui.words import GLOSSARY
+
 #: Elements inside which no term is marked.
 _CLOSED = ("code", "h1", "h2", "h3", "summary", "a", "dfn", "button", "style")
 

@@ -6,8 +6,8 @@ hide=a,b     leaves out: inputs, model, pages, controls, reading
 fix=1        controls are shown and can't be changed
 present=0    back to normal
 Escape ends the large type only: what a link hides or fixes stays so.
-A picture can be a control too, so that pictures take no clicks and keys where
-controls are fixed or hidden.
+A picture can be a control too: where controls are fixed or hidden it can be read
+by pointer and keyboard, and takes no change.
 Nothing of this draws anything when it isn't in use.
 """
 
@@ -34,7 +34,8 @@ PARTS = {
     "reading": ".bw-below",
 }
 #: Components: they draw pictures, and take clicks and keys.
-PICTURES = '[data-testid="stMain"] [data-testid^="stBidiComponent"]:not(.st-key-c_ready *, .st-key-c_presenter *)'
+PICTURES = ('[data-testid="stMain"] [data-testid^="stBidiComponent"]'
+            ':not(.st-key-c_ready *, .st-key-c_presenter *, .st-key-c_progress *)')
 _CHOICE_OF_MODEL = ", ".join(f'[data-testid="stSidebar"] [data-testid="{name}"]'
                              for name in ("stSelectbox", "stTextInput", "stButton"))
 _LARGE = """html { font-size: 23px !important; }
@@ -116,18 +117,11 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     style = (_LARGE if shown.large else "") + hidden
     if style:
         st.html(f"<style>{style}</style>")
-    fixed = _fixed(shown)
-    if shown.large or fixed:
-        data = components.pack({"keys": shown.large, "fixed": bool(fixed),
-                                "selector": ", ".join(fixed or (PICTURES,))})
+    controls = ", ".join((PARTS["controls"], PARTS["inputs"], _CHOICE_OF_MODEL)) if shown.fixed else ""
+    pictures = PICTURES if shown.fixed or "controls" in shown.hidden else ""
+    if shown.large or pictures:
+        data = components.pack({"keys": shown.large, "controls": controls, "pictures": pictures})
         components.mount("presenter", "presenter", data, on_event=_turn(page, pages), isolated=False)
-
-
-def _fixed(shown: Presentation) -> tuple[str, ...]:
-    """Selectors of what can be seen and not used."""
-    if shown.fixed:
-        return PARTS["controls"], PARTS["inputs"], _CHOICE_OF_MODEL, PICTURES
-    return (PICTURES,) if "controls" in shown.hidden else ()
 
 
 def _turn(page: str, pages: tuple[str, ...]):

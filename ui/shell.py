@@ -196,7 +196,7 @@ class Prose:
 
 @functools.cache
 def prose(name: str, view: str = "") -> Prose:
-    """The words of assets/prose/en/NAME.toml; a page without them has its name only.
+    """The words of NAME.toml in the prose; a page without them has its name only.
 
     Args:
         view: the open view: what is said of reading another one is left out.

@@ -5,21 +5,19 @@ from __future__ import annotations
 import functools
 import html
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from bert_core.serving.rooms import View
 from ui import going, state
-
-WORDS = Path(__file__).resolve().parent.parent / "assets" / "prose" / "en" / "class.toml"
+from ui.words import PROSE
 
 
 @functools.cache
 def stops() -> tuple[dict[str, Any], ...]:
     """The stops of the tour: title, words, page, and the values shown there."""
-    return tuple(tomllib.loads(WORDS.read_text(encoding="utf-8"))["tour"])
+    return tuple(tomllib.loads((PROSE / "class.toml").read_text(encoding="utf-8"))["tour"])
 
 
 def offer(at_root: bool) -> str:

@@ -34,8 +34,11 @@ function halfToFloat(h) {
 // quantise() of ui/components.py, back to a probability.
 function fromQuantised(q) { return (q / 255) ** 2; }
 
-// Tell Python: one message, handled by `on_event` of components.mount.
-function send(component, message) { component.setTriggerValue("event", message); }
+// Tell Python: one message, handled by `on_event` of components.mount. A fixed picture says nothing.
+function send(component, message) { if (!isFixed(component)) component.setTriggerValue("event", message); }
+
+// Whether a teacher's link fixes this picture (presenter.js): it can be read and not changed.
+function isFixed({ parentElement }) { return parentElement instanceof ShadowRoot && parentElement.host.hasAttribute("data-fixed"); }
 
 // --- elements ----------------------------------------------------------------
 

@@ -103,6 +103,7 @@ function gridEvents(view, element, geometry) {
   const at = (event) => gridCell(view, element, geometry, event);
   const act = view.data.mode === "act";
   element.title = "";
+  put(element, "data-chooses", "");
   element.onpointermove = (event) => {
     const cell = at(event);
     element.title = cell && cell[1] >= 0 ? `Layer ${cell[0] + 1}, head ${cell[1] + 1}` : "";

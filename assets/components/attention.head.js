@@ -276,6 +276,7 @@ function pin(view, item, side, stay = false) {
 }
 
 function cutPair(view, spot) {
+  if (isFixed(view.component)) return;
   const { items } = currentMaps(view)[0], length = view.data.tokens.length;
   for (const q of items[spot.item].pieces) for (const k of items[spot.other].pieces) {
     const pair = q * length + k;

@@ -138,6 +138,7 @@ function drawHeads(box, reader, n, state, look, open) {
   const choose = (layer, head) => {
     if (layer >= 0 && layer < layers && head >= 0 && head < heads) open(layer, head);
   };
+  put(element, "data-chooses", "");
   element.onclick = (event) => {
     const place = element.getBoundingClientRect(), scale = SIZE / place.width;
     choose(Math.floor(((event.clientY - place.top) * scale) / size),

@@ -1,29 +1,57 @@
 // Presenter mode: a clicker's PageDown and PageUp (or Alt with an arrow) turn
-// pages, Escape leaves; with `fixed` the controls are shown and can't be used.
+// pages, Escape leaves. What a link fixes stays in sight: controls can't be used
+// at all; pictures can be read by pointer and keyboard, and take no change.
+
+// What chooses inside a picture; data-chooses marks a canvas that does.
+const CHOOSERS = "button, input, select, textarea, [role=option], [data-chooses]";
+
 export default function (component) {
   const { parentElement, data } = component;
-  const { keys, fixed, selector } = unpack(data);
+  const { keys, controls, pictures } = unpack(data);
   const hint = child(parentElement, "p", "bw-presenter");
   hint.textContent = keys ? "Page Down, Page Up: next and previous page · Esc: leave presenter mode" : "";
   const onKey = (event) => {
     if (!keys || event.defaultPrevented || document.querySelector("[role=dialog], [role=listbox]")) return;
-    const back = event.key === "PageUp" || (event.altKey && event.key === "ArrowLeft");
-    const on = event.key === "PageDown" || (event.altKey && event.key === "ArrowRight");
-    const key = event.key === "Escape" ? "leave" : on ? "next" : back ? "previous" : "";
+    const key = turn(event);
     if (!key) return;
     event.preventDefault();
     send(component, { key, at: Date.now() });
   };
+  const onChoice = (event) => {
+    if (!chooses(event) || (keys && turn(event))) return;
+    event.stopImmediatePropagation();
+    if (event.type !== "pointerdown") event.preventDefault(); // a press still brings the focus
+  };
   const freeze = () => {
-    for (const element of document.querySelectorAll(selector)) element.toggleAttribute("inert", fixed);
+    if (controls) for (const element of document.querySelectorAll(controls)) element.toggleAttribute("inert", true);
+    if (pictures) for (const element of document.querySelectorAll(pictures)) element.toggleAttribute("data-fixed", true);
   };
   const watch = new MutationObserver(freeze);
   document.addEventListener("keydown", onKey);
-  if (fixed) watch.observe(document.body, { childList: true, subtree: true });
+  for (const kind of ["pointerdown", "click", "keydown"]) document.addEventListener(kind, onChoice, true);
+  if (controls || pictures) watch.observe(document.body, { childList: true, subtree: true });
   freeze();
   return () => {
     document.removeEventListener("keydown", onKey);
+    for (const kind of ["pointerdown", "click", "keydown"]) document.removeEventListener(kind, onChoice, true);
     watch.disconnect();
-    for (const element of document.querySelectorAll("[inert]")) element.removeAttribute("inert");
+    for (const name of ["inert", "data-fixed"]) {
+      for (const element of document.querySelectorAll(`[${name}]`)) element.removeAttribute(name);
+    }
   };
+}
+
+// What a key does in presenter mode: 'next', 'previous', 'leave' or ''.
+function turn({ key, altKey }) {
+  if (key === "Escape") return "leave";
+  if (key === "PageDown" || (altKey && key === "ArrowRight")) return "next";
+  return key === "PageUp" || (altKey && key === "ArrowLeft") ? "previous" : "";
+}
+
+// Whether an event would change a fixed picture. Tab goes on, and arrows among tokens only move the focus.
+function chooses(event) {
+  const path = event.composedPath(), picture = path.findIndex((one) => one.hasAttribute?.("data-fixed"));
+  const chooser = path.slice(0, Math.max(picture, 0)).find((one) => one.matches?.(CHOOSERS));
+  if (!chooser || event.key === "Tab" || event.key === "Escape") return false;
+  return event.type !== "keydown" || !chooser.matches("[role=option]") || event.key === "Enter" || event.key === " ";
 }

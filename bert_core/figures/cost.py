@@ -36,11 +36,11 @@ def work_figure(config: BertConfig) -> go.Figure:
                            hovertemplate="%{x} tokens: %{y:.3g} GFLOP<extra>" + name + "</extra>")
     theme.style(figure, x="length, tokens", y="operations of one pass, GFLOP", height=440)
     _log_axes(figure, config)
-    for at, label in zip(crossover(config), ("n = I: the n² part overtakes", "n = I − 2D: all of attention overtakes")):
+    for at, label, side in zip(crossover(config), (" n = I", "n = I − 2D "), ("left", "right")):
         if LENGTHS[0] < at < LENGTHS[-1]:
             figure.add_vline(x=at, line={"dash": "dot", "width": 1.5, "color": theme.NEUTRAL})
-            figure.add_annotation(x=np.log10(at), y=0.02, yref="paper", text=label, showarrow=False, textangle=-90,
-                                  xanchor="right", yanchor="bottom", font={"size": 12})
+            figure.add_annotation(x=np.log10(at), y=0.02, yref="paper", text=label, showarrow=False, xanchor=side,
+                                  yanchor="bottom", font={"size": 15})
     return figure
 
 
@@ -68,8 +68,8 @@ def _log_axes(figure: go.Figure, config: BertConfig) -> go.Figure:
     end = config.max_tokens
     if LENGTHS[0] < end < LENGTHS[-1]:
         figure.add_vrect(x0=end, x1=LENGTHS[-1], fillcolor=theme.NEUTRAL, opacity=0.12, line_width=0)
-        figure.add_annotation(x=np.log10(end), y=0.98, yref="paper", text=f" past the position table ({end})",
-                              showarrow=False, xanchor="left", yanchor="top", font={"size": 12})
+        figure.add_annotation(x=np.log10(end), y=0.98, yref="paper", text=f"positions end at {end} ",
+                              showarrow=False, xanchor="right", yanchor="top", font={"size": 15})
     return figure
 
 
@@ -98,4 +98,5 @@ def batch_figure(measured: Sequence[tuple[int, float]]) -> go.Figure:
         marker={"color": theme.BOTH_WAYS},
         hovertemplate="%{x} together: %{y:.1f} ms each, %{customdata:.1f} ms in all<extra></extra>",
     ))
-    return theme.style(figure, x="sentences in one batch", y="time per sentence, ms", height=320)
+    theme.style(figure, x="sentences in one batch", y="time per sentence, ms", height=320)
+    return figure.update_xaxes(type="category")  # plotly takes the words for numbers otherwise

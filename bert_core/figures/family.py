@@ -66,6 +66,7 @@ def anatomy_figure(nodes: tuple[Node, ...]) -> go.Figure:
                       "<extra></extra>",
         marker={"colors": [_colour(n) for n in nodes], "line": {"width": 1, "color": "rgba(255,255,255,0.5)"}},
         tiling={"packing": "squarify", "pad": 2}, pathbar={"visible": True, "thickness": 28},
+        outsidetextfont={"color": "#FFFFFF"},  # of the outermost, which plotly takes for text on the page
     ))
     theme.style(figure, height=540)
     return figure.update_layout(margin={"l": 0, "r": 0, "t": 30, "b": 0}, uniformtext={"minsize": 11, "mode": "hide"})

@@ -8,6 +8,7 @@ asked.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
 import inspect
@@ -17,13 +18,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bert_core import model as bert
 from bert_core.load import Loaded
 from bert_core.request import reading_order
 from bert_core.tokenizer import Encoding
+from bert_core.training import objectives
+from bert_core.training.packing import IS_NEXT
 
 #: Every stage of the page, in the order of the forward pass.
 STAGES = ("embeddings", "attention", "feed_forward", "layer_norm", "pooler", "mlm", "nsp", "losses")
@@ -85,10 +87,13 @@ def reference_version() -> str:
 
 
 def reference_source(name: str) -> str:
-    """Source of a class of the installed transformers: its forward, without decorators."""
+    """Source of a class of the installed transformers: its forward, without decorators and docstring."""
     forward = getattr(importlib.import_module(_MODULE), name).forward
-    source = textwrap.dedent(inspect.getsource(inspect.unwrap(forward)))
-    return source[source.index("def forward("):]
+    lines = textwrap.dedent(inspect.getsource(inspect.unwrap(forward))).splitlines()
+    (function,) = ast.parse("\n".join(lines)).body
+    if ast.get_docstring(function) is not None:
+        del lines[function.body[0].lineno - 1:function.body[0].end_lineno]
+    return "\n".join(lines[function.lineno - 1:])
 
 
 def applies_to(loaded: Loaded) -> bool:
@@ -169,21 +174,33 @@ def _stages(model: bert.Model, chain: _Chain, theirs: _Reference) -> Iterator[tu
         if "nsp" in model.heads:
             yield "nsp", bert.nsp_logits(model, pooled), theirs.nsp(pooled)
     if model.heads & {"mlm", "lm"}:
-        logits = bert.mlm_logits(model, chain.hidden)
-        reference = theirs.mlm(chain.hidden)
-        yield "mlm", logits, reference
-        yield "losses", _our_loss(logits, chain.inputs.input_ids), _their_loss(reference, chain.inputs.input_ids)
+        yield "mlm", bert.mlm_logits(model, chain.hidden), theirs.mlm(chain.hidden)
+        batch = _all_chosen(model, chain.inputs)
+        read = objectives.hidden_at(model, batch.inputs, batch.positions)
+        yield "losses", _our_losses(model, batch), theirs.losses(model, batch, read)
 
 
-def _our_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean over the scored positions of a sum, as bert_core.training.objectives adds it up; (1, 1), nats."""
-    total = F.cross_entropy(logits[0], targets[0], reduction="sum")
-    return (total / targets.shape[1]).reshape(1, 1)
+def has_next_term(model: bert.Model, token_type_ids: Tensor) -> bool:
+    """Whether the loss has a next-sentence term: it takes the head and a second sentence."""
+    return "nsp" in model.heads and bool((token_type_ids == 1).any())
 
 
-def _their_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """As in BertForPreTraining.forward; (1, 1), nats."""
-    return nn.CrossEntropyLoss()(logits.view(-1, logits.shape[-1]), labels.view(-1)).reshape(1, 1)
+def _all_chosen(model: bert.Model, inputs: bert.Inputs) -> objectives.Batch:
+    """The sentence as a training batch: every token chosen and kept, a second sentence labelled IsNext."""
+    ids = inputs.input_ids
+    label = IS_NEXT if has_next_term(model, inputs.token_type_ids) else objectives.IGNORED
+    return objectives.Batch(inputs, torch.arange(ids.shape[1], device=ids.device)[None],
+                            torch.ones_like(ids, dtype=torch.bool), ids[0], ids.new_tensor([label]))
+
+
+def _our_losses(model: bert.Model, batch: objectives.Batch) -> Tensor:
+    """Masked-LM loss, and with a labelled pair next-sentence loss and sum; (1, 1) or (1, 3), nats."""
+    found = objectives.losses(model, batch)
+    token = found.token / found.tokens
+    if not found.pairs:
+        return token.reshape(1, 1)
+    following = found.nsp / found.pairs
+    return torch.stack([token, following, token + following])[None]
 
 
 class _Reference:
@@ -235,8 +252,24 @@ class _Reference:
         return self._module("BertOnlyNSPHead", "cls.")(pooled)
 
     def mlm(self, hidden: Tensor) -> Tensor:
+        return self._module("BertLMPredictionHead", "cls.predictions.", **self._decoder())(hidden)
+
+    def _decoder(self, path: str = "") -> dict[str, Tensor]:
+        """The vocabulary projection below `path`: its own matrix, or the embedding table."""
         table = self.weights.get("cls.predictions.decoder.weight")
         table = self.weights["bert.embeddings.word_embeddings.weight"] if table is None else table
-        bias = self.weights["cls.predictions.bias"]
-        extra = {"decoder.weight": table, "decoder.bias": bias}
-        return self._module("BertLMPredictionHead", "cls.predictions.", **extra)(hidden)
+        return {f"{path}decoder.weight": table, f"{path}decoder.bias": self.weights["cls.predictions.bias"]}
+
+    def losses(self, model: bert.Model, batch: objectives.Batch, hidden: Tensor) -> Tensor:
+        """The same terms as `_our_losses`; the sum is BertForPreTraining's own `loss`."""
+        term, ids = nn.CrossEntropyLoss(), batch.inputs.input_ids
+        if batch.labels.item() == objectives.IGNORED:
+            return term(self.mlm(hidden)[0], ids[0]).reshape(1, 1)
+        whole = self._module("BertForPreTraining", "", **self._decoder("cls.predictions."))
+        outputs = importlib.import_module("transformers.modeling_outputs")
+        given = outputs.BaseModelOutputWithPooling(hidden, bert.pooled_output(model, hidden))
+        whole.bert.forward = lambda *_, **__: given  # its encoder is compared above: here its heads and its loss
+        made = whole(ids, labels=ids, next_sentence_label=batch.labels)
+        token = term(made.prediction_logits[0], ids[0])
+        following = term(made.seq_relationship_logits, batch.labels)
+        return torch.stack([token, following, made.loss])[None]

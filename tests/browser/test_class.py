@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -54,7 +56,7 @@ def test_a_teachers_link_hides_and_fixes(visitor):
 
 def test_what_a_link_fixes_stays_fixed_after_escape(visitor):
     page = visitor.open("attention", fix=1, present=1, text="the dog slept")
-    pictures = page.locator("[data-testid^=stBidiComponent][inert]")
+    pictures = page.locator("[data-testid^=stBidiComponent][data-fixed]")
     expect(pictures).not_to_have_count(0)
     run = visitor.run_number()
     page.keyboard.press("Escape")
@@ -64,6 +66,63 @@ def test_what_a_link_fixes_stays_fixed_after_escape(visitor):
     expect(pictures).not_to_have_count(0)
     page = visitor.open("tasks", fix=1)
     expect(page.locator("[class*=st-key-try_] [data-testid=stButton][inert]")).not_to_have_count(0)
+
+
+def test_a_fixed_map_is_read_by_pointer_and_keyboard_and_keeps_its_head(visitor):
+    page = visitor.open("attention", fix=1, text="the dog slept", layer=2, head=3)
+    root, grid, head = page.locator(".att-root"), page.locator(".att-grid"), page.locator(".att-head")
+    expect(page.locator("[data-testid^=stBidiComponent][data-fixed]")).not_to_have_count(0)
+    address, run = page.url, visitor.run_number()
+    grid.hover(position={"x": 120, "y": 120})
+    expect(grid).to_have_attribute("title", re.compile(r"Layer \d, head \d"))
+    grid.click(position={"x": 120, "y": 120})
+    grid.press("ArrowDown")
+    details = page.locator(".att-details")
+    unread = details.inner_text()
+    head.hover()
+    holds(page, lambda: details.inner_text() != unread)
+    read = details.inner_text()
+    head.press("ArrowDown")
+    holds(page, lambda: details.inner_text() != read)
+    assert_unmoved(visitor, address, run)
+    expect(root).to_have_attribute("data-layer", "2")
+    expect(root).to_have_attribute("data-head", "3")
+
+
+def test_fixed_tokens_take_no_choice_but_the_focus_and_the_table_opens(visitor):
+    page = visitor.open("masking", fix=1, text="the dog slept", mask=2)
+    chips = page.get_by_role("option")
+    expect(page.locator("[data-testid^=stBidiComponent][data-fixed]")).not_to_have_count(0)
+    address, run = page.url, visitor.run_number()
+    chips.nth(1).click()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(chips.nth(3)).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("option", selected=True)).to_have_count(1)
+    page.locator(".bw-numbers summary").first.click()
+    expect(page.locator(".bw-numbers table").first).to_be_visible()
+    assert_unmoved(visitor, address, run)
+
+
+def test_pictures_take_choices_again_once_the_link_is_left(visitor):
+    page = visitor.open("class", view="Present", fix=1, text="the dog slept")
+    expect(page.locator("[data-testid=stButtonGroup][inert]")).not_to_have_count(0)
+    page.get_by_role("button", name="Leave presenter mode").click()
+    expect(page.locator("[data-fixed], [inert]")).to_have_count(0)
+    run = visitor.run_number()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Masking").first.click()
+    visitor.after(run)
+    page.get_by_role("option").nth(1).click()
+    expect(page.get_by_role("option", selected=True)).to_have_count(1)
+
+
+def assert_unmoved(visitor, address: str, run: int) -> None:
+    """Nothing was sent: the address is the same, and no run has followed for longer than a component waits."""
+    visitor.page.wait_for_timeout(1000)
+    assert visitor.page.url == address
+    assert visitor.run_number() == run
 
 
 def test_a_link_holds_the_view_one_comes_from(visitor):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 import pytest
 import torch
+from transformers import BertForPreTraining
 
 from bert_core.kernels import linear_names, pack_linear
 from bert_core.load import load_model
@@ -68,6 +70,39 @@ def test_a_broken_stage_would_show(tiny_bert):
     assert (ours["embeddings"] - theirs["embeddings"]).abs().max() == 0
 
 
+def losses_of(loaded, text, pair=None, index=0) -> parity.StageRun:
+    runs = parity.compare_stages(loaded, loaded.tokenizer.encode(text, pair), index)
+    return next(run for run in runs if run.stage == "losses")
+
+
+def test_loss_of_a_pair_is_that_of_transformers_whole_model(tiny_bert):
+    loaded = load_model(tiny_bert, dtype=torch.float64)
+    encoding = loaded.tokenizer.encode("the dog slept", "it was good")
+    ids, segments = torch.tensor([encoding.input_ids]), torch.tensor([encoding.token_type_ids])
+    reference = BertForPreTraining.from_pretrained(tiny_bert, dtype=torch.float64).eval()
+    made = reference(ids, token_type_ids=segments, labels=ids, next_sentence_label=torch.tensor([0]))
+    run = losses_of(loaded, "the dog slept", "it was good")
+    following = -made.seq_relationship_logits.log_softmax(-1)[0, 0].item()
+    for terms in (run.ours, run.theirs):
+        assert terms.tolist() == pytest.approx([made.loss.item() - following, following, made.loss.item()], abs=1e-10)
+
+
+def test_a_changed_next_sentence_head_changes_its_term_alone(tiny_bert):
+    loaded = load_model(tiny_bert, dtype=torch.float64)
+    bias = "cls.seq_relationship.bias"
+    moved = loaded.model.weights[bias] + torch.tensor([1.0, 0.0], dtype=torch.float64)
+    other = replace(loaded, model=replace(loaded.model, weights={**loaded.model.weights, bias: moved}))
+    before, after = (losses_of(one, "the dog slept", "it was good").ours for one in (loaded, other))
+    assert after[0] == before[0]
+    assert before[1] - after[1] > 1e-2
+    assert float(before[2] - after[2]) == pytest.approx(float(before[1] - after[1]))
+
+
+def test_without_second_sentence_or_head_only_the_masked_term_is_there(tiny_bert, tiny_gpt):
+    assert losses_of(load_model(tiny_bert), "the dog slept").shape == (1,)
+    assert losses_of(load_model(tiny_gpt), "the dog slept", "it was good").shape == (1,)
+
+
 def test_heads_that_are_not_there_are_left_out(tiny_ner):
     loaded = load_model(tiny_ner)
     runs = parity.compare_stages(loaded, loaded.tokenizer.encode("the dog"))
@@ -86,6 +121,9 @@ def test_layer_and_family_are_checked(tiny_bert):
 def test_source_of_the_counterparts_is_that_of_the_installed_package():
     for names in parity.COUNTERPARTS.values():
         for name in names:
-            assert parity.reference_source(name).startswith("def forward(")
+            source = parity.reference_source(name)
+            assert source.startswith("def forward(")
+            assert '"""' not in source
+            assert ast.get_docstring(ast.parse(source).body[0]) is None
     assert "softmax" not in parity.reference_source("BertPooler")
     assert parity.reference_version().count(".") == 2

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from bert_core.tasks.vocabulary import continuation
 from tests.adapters.families import FAMILIES, make_family
 from tests.payloads import visit
 from ui import state
+from ui.turns import Turns
 from ui.views import family_cost
 
 TEXT = "the dog barked"
@@ -69,14 +74,70 @@ def test_what_is_left_out_is_said():
     assert "drawn up to 48 tokens, and here are 62" in words
 
 
-def test_measurements_are_bounded(monkeypatch):
-    monkeypatch.setattr(family_cost, "measure_encoder", lambda loaded, *_: loaded)
+@pytest.fixture
+def nothing_measured():
     family_cost._kept().by_model.clear()
+    yield
+    family_cost._kept().by_model.clear()
+
+
+def test_measurements_are_bounded(monkeypatch, nothing_measured):
+    monkeypatch.setattr(family_cost, "measure_encoder", lambda loaded, *_: loaded)
     for n in range(family_cost.MOST_KEPT + 2):
         assert family_cost._measure(f"model {n}", n) == n
     assert family_cost._measure("model 3", "again") == 3
     assert list(family_cost._kept().by_model) == [f"model {n}" for n in range(2, family_cost.MOST_KEPT + 2)]
-    family_cost._kept().by_model.clear()
+
+
+def test_two_measure_one_after_the_other_and_share_what_was_found(monkeypatch, nothing_measured):
+    inside, most, began, said = [], [], threading.Event(), []
+    monkeypatch.setattr(family_cost.st, "spinner", lambda line: said.append(line) or contextlib.nullcontext())
+
+    def slow(loaded, *_):
+        inside.append(loaded)
+        most.append(len(inside))
+        began.set()
+        time.sleep(0.2)
+        inside.remove(loaded)
+        return loaded
+
+    monkeypatch.setattr(family_cost, "measure_encoder", slow)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(family_cost._measure, "one", "first")
+        assert began.wait(10)
+        same = pool.submit(family_cost._measure, "one", "again")
+        other = pool.submit(family_cost._measure, "two", "other")
+        assert [first.result(10), same.result(10), other.result(10)] == ["first", "first", "other"]
+    assert most == [1, 1]
+    assert sum("Another visitor is measuring" in line for line in said) == 2
+
+
+def test_who_measures_lets_others_draw(monkeypatch, nothing_measured):
+    turns = Turns(1, patience=10)
+    monkeypatch.setattr(family_cost, "TURNS", turns)
+
+    def drawn_meanwhile(*_):
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(_draws, turns).result(10)
+
+    monkeypatch.setattr(family_cost, "measure_encoder", drawn_meanwhile)
+    with turns.one():
+        assert family_cost._measure("one", None) is True
+        assert turns.held
+
+
+def _draws(turns: Turns) -> bool:
+    """Whether another session got a turn."""
+    with turns.one():
+        return turns.held
+
+
+def test_a_measurement_that_fails_lets_the_next_one_in(monkeypatch, nothing_measured):
+    monkeypatch.setattr(family_cost, "measure_encoder", lambda *_: 1 / 0)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            family_cost._measure("one", None)
+    assert not family_cost._kept().lock.locked()
 
 
 def test_relatives_explain_their_terms_and_lead_to_their_papers():

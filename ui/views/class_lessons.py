@@ -14,8 +14,7 @@ import streamlit as st
 from bert_core.serving.rooms import View
 from ui import components, controls, glossary, going, notices, shell
 from ui.views.family_html import draw, heading, small
-
-LESSONS = Path(__file__).resolve().parent.parent.parent / "assets" / "lessons" / "en"
+from ui.words import LESSONS
 
 
 @dataclass(frozen=True)

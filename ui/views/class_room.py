@@ -16,7 +16,7 @@ from bert_core.serving.rooms import MAX_ANSWER, Poll, RoomError, RoomState
 from bert_core.tasks.vocabulary import top_predictions
 from ui import components, controls, going, notices, presenter, rooms, shell, state
 from ui.state import Here
-from ui.views.family_html import draw, heading, small, table
+from ui.views.family_html import draw, heading, small, table, words_of
 
 
 def base_address() -> str:
@@ -61,9 +61,7 @@ def _enter() -> None:
                 rooms.join(code)
                 st.rerun()
     with teach:
-        draw(heading("Teach with a room"), small(
-            "Students join by code or QR; their pages follow your sentence and view until they let go. A room knows no "
-            "names, and ends by itself 45 minutes after you last did something, or after 4 hours."))
+        draw(heading("Teach with a room"), small(words_of("class")["room"]["teach"]))
         st.button("Open a room", type="primary", on_click=rooms.open_room)
         with st.expander("I have a room and its key"), st.form("_control", border=False):
             code = st.text_input("Code", key="_control_code", max_chars=12)
@@ -154,9 +152,7 @@ def _result(here: Here, code: str, key: str, poll: Poll) -> None:
 def show_present(here: Here) -> None:
     """Build a link that opens a page for a class, with parts hidden or fixed."""
     titles = {title: name for pages in shell.PAGES.values() for name, title in pages}
-    draw(heading("A link for the class"), small(
-        "It restores page and sentence, for the page you were on last also its view and controls, and can hide or fix "
-        "controls."))
+    draw(heading("A link for the class"), small(words_of("class")["present"]["link"]))
     left, right = st.columns(2, gap="large")
     with left:
         last = next((title for title, name in titles.items() if name == presenter.last_view().page), "Masking")

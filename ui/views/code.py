@@ -30,10 +30,22 @@ class StageRow(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """All stages, and what the kernels of the other pages change: the largest difference of a last hidden state."""
+    """All stages, and what goes with them.
+
+    Attributes:
+        rows: a row a stage.
+        kernels: what the kernels of the other pages change: the largest
+            difference of a last hidden state.
+        losses: (ours, theirs) of each term of the loss, in nats; empty without
+            a masked-LM head.
+        next_gap: 'no_head' or 'no_pair' if the loss lacks its next-sentence
+            term, else ''.
+    """
 
     rows: tuple[StageRow, ...]
     kernels: float
+    losses: tuple[tuple[float, float], ...]
+    next_gap: str
 
 
 def layer_slider(here: Here) -> int:
@@ -60,6 +72,8 @@ def stages(here: Here) -> None:
     draw(heading(chosen["title"]), f"<p>{shell.inline(chosen['words'])}</p>")
     st.latex(chosen["equation"])
     draw(small(chosen["section"]))
+    if stage == "losses" and found is not None and found.losses:
+        draw(_terms_table(found, chosen))
     ours, theirs = st.columns(2, gap="medium")
     with ours:
         draw(heading("This project", 3))
@@ -90,20 +104,38 @@ def _compare(text: str, pair: str | None, model: str, index: int, _loaded: Loade
     encoding = _loaded.tokenizer.encode(text, pair)
     runs = parity.compare_stages(_loaded, encoding, index)
     rows = tuple(StageRow(run.stage, run.shape, run.first(), run.largest_difference) for run in runs)
-    return Comparison(rows, parity.kernel_difference(_loaded, encoding))
+    losses = tuple(pair for run in runs if run.stage == "losses"
+                   for pair in zip(run.ours.tolist(), run.theirs.tolist(), strict=True))
+    gap = "no_head" if "nsp" not in _loaded.model.heads else "no_pair" if len(losses) == 1 else ""
+    return Comparison(rows, parity.kernel_difference(_loaded, encoding), losses, gap)
+
+
+def _terms_table(found: Comparison, words: dict) -> str:
+    """Each term of the loss in both programs, and why one is missing."""
+    shown = [(name, f"{ours:.6f}", f"{theirs:.6f}", _apart(abs(ours - theirs)))
+             for name, (ours, theirs) in zip(words["terms"], found.losses, strict=False)]
+    columns = ["term, nats", "this project", "transformers", "difference"]
+    lacking = small(words[found.next_gap]) if found.next_gap else ""
+    return table("The loss, term by term", columns, shown, (1, 2, 3)) + lacking
+
+
+def _apart(difference: float) -> str:
+    return f"{difference:.1e}" if difference else "0"
 
 
 def _difference_table(found: Comparison, words: dict) -> str:
     """Stages and differences; what this checkpoint lacks is said."""
     rows = found.rows
-    shown = [(words[row.stage]["title"], f"{row.difference:.1e}" if row.difference else "0",
-              " × ".join(map(str, row.shape)), _numbers(row.first)) for row in rows]
+    shown = [(words[row.stage]["title"], _apart(row.difference), _shape(row.shape),
+              _numbers(row.first)) for row in rows]
     there = {row.stage for row in rows}
     lacking = [words[stage]["title"] for stage in parity.STAGES if stage not in there]
     largest = max(row.difference for row in rows)
     notes = []
     if lacking:
         notes.append(f"Not in this checkpoint, so not run: {', '.join(lacking)}.")
+    if found.losses and found.next_gap:
+        notes.append(words["losses"][found.next_gap])
     if found.kernels:
         notes.append("The other pages do these products with weights packed for this processor, which adds up in "
                      f"another order: no last hidden state here moves by more than {found.kernels:.1e}.")
@@ -117,6 +149,11 @@ def _difference_table(found: Comparison, words: dict) -> str:
 def _numbers(values: Iterable[float]) -> str:
     """Signed, four decimals, with a minus that is one."""
     return "  ".join(f"{value:+.4f}" for value in values).replace("-", "−")
+
+
+def _shape(sizes: Iterable[int]) -> str:
+    """Sizes on one line, also in a narrow table."""
+    return "\u00a0×\u00a0".join(map(str, sizes))
 
 
 # --- the walk ----------------------------------------------------------------
@@ -134,12 +171,11 @@ def steps(here: Here) -> None:
     with right:
         at = controls.slider("Line", 1, len(way), "line", 1, help="Arrow keys go on and back")
     step = way[at - 1]
-    shape = " × ".join(map(str, step.shape))
-    draw(f'<p class="bw-figure-number">{html.escape(step.name)}: {shape}</p>',
+    draw(f'<p class="bw-figure-number">{html.escape(step.name)}: {_shape(step.shape)}</p>',
          small(f"{step.function}, {step.place}. First numbers {_numbers(step.first)}; "
                f"all between {step.low:.4f} and {step.high:.4f}."))
     st.code(step.source, language="python", wrap_lines=True)
-    rows = [("→" if n == at else "", str(n), s.function, s.name, " × ".join(map(str, s.shape)), s.place)
+    rows = [("→" if n == at else "", str(n), s.function, s.name, _shape(s.shape), s.place)
             for n, s in enumerate(way, 1)]
     draw(table("The whole way", ["", "line", "function", "makes", "shape", "place"], rows, (1,)))
 

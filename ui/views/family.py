@@ -96,7 +96,8 @@ def _config_of(loaded: Loaded) -> tuple[BertConfig | None, tuple[str, ...] | Non
 def relatives() -> None:
     """What came after, and what encoders, decoders and encoder-decoders are for."""
     variants = read_facts("variants")["variant"]
-    rows = [(v["name"], v["changed"], v["why"], v["language"], v["paper"] or "none in our facts") for v in variants]
+    rows = [(v["name"], v["changed"], v["why"], v["language"], v["paper"].replace(" ", "\u00a0") or "none in our facts")
+            for v in variants]
     draw(glossary.mark(table("What came after BERT", ["model", "what changed", "why", "language", "paper"], rows,
                              stacked=True)), _paper_links(variants))
     kinds = words_of("family")["kinds"]

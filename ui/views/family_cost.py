@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import streamlit as st
@@ -14,7 +16,8 @@ from bert_core.measures.cost import Measured, activation_memory, crossover, forw
 from bert_core.model import Model
 from ui import components, controls, notices, shell, state
 from ui.state import Here
-from ui.views.family_html import draw, small, table
+from ui.turns import TURNS
+from ui.views.family_html import draw, small, table, words_of
 
 #: Lengths measured, in tokens; those past the position table use its rows again.
 LENGTHS = (16, 32, 64, 128, 256, 384, 512, 768, 1024)
@@ -32,25 +35,25 @@ def cost(here: Here) -> None:
     which = controls.choice("Cost", ["operations", "memory", "time, measured here"], "cost")
     if which == "operations":
         components.chart(figures.work_figure(config), "work")
-        draw(small("By formula, per layer: projections 8 n D², feed-forward 4 n D I, scores and weighted sum 4 n² D. "
-                   f"For this model {_crossing(config)}"))
+        draw(small(_words("work", crossing=_crossing(config))))
         _numbers(here)
     elif which == "memory":
         components.chart(figures.memory_figure(config), "memory")
-        draw(small("By formula, fp32, everything kept as in training or in a Trace: hidden states (L + 1) n D, five "
-                   "projections of n D a layer, n I a layer, and two maps of H n² a layer. A forward pass that keeps "
-                   "nothing needs one layer at a time."))
+        draw(small(_words("memory")))
         _numbers(here)
     else:
         _time(here, loaded)
 
 
+def _words(name: str, **values: object) -> str:
+    """A text of the prose's [cost] with its numbers."""
+    return words_of("family")["cost"][name].format(**values)
+
+
 def _crossing(config: BertConfig) -> str:
     """Where attention overtakes the feed-forward by formula, as the end of a sentence."""
     at = crossover(config)
-    whole = (f", attention with its projections at {at.attention:,.0f}." if at.attention
-             else "; attention with its projections costs more at every length.")
-    return f"the n² part alone overtakes the feed-forward at {at.scores:,.0f} tokens{whole}"
+    return _words("both_overtake" if at.attention else "one_overtakes", **at._asdict())
 
 
 def _numbers(here: Here) -> None:
@@ -71,19 +74,18 @@ def _time(here: Here, loaded: Loaded) -> None:
         notices.note(f"{shell.short_name(here.model)} runs through transformers and can't be measured here; "
                      "operations and memory by formula are there.")
         return
-    asked = st.button("Measure now", help=f"About {BUDGET:.0f} seconds on this machine; kept for everyone after that")
-    if not asked and here.model not in _kept().by_model:
-        notices.note("Nothing measured yet for this model on this machine.")
+    if here.model not in _kept().by_model and not st.button(
+            "Measure now", help=f"About {BUDGET:.0f} seconds on this machine; kept for everyone after that"):
+        notices.note("Nothing measured yet for this model on this machine; “Measure now” takes about "
+                     f"{BUDGET:.0f} seconds.")
         return
     measured = _measure(here.model, loaded)
     fit = measured.fit
     cross = f"{fit.crossover:,.0f} tokens" if fit.crossover < 1e6 else "no length that matters: no n² was seen"
     components.chart(figures.time_figure(measured.lengths, fit), "time")
-    draw(small(f"Measured on this machine ({measured.where}), the fastest of three runs each. "
-               f"Fitted: {1000 * fit.a:.2f} µs · n + {1e6 * fit.b:.2f} ns · n², off by {100 * fit.error:.0f} % on "
-               f"average; b n² overtakes a n at {cross}. Past {loaded.config.max_tokens} tokens the position rows are "
-               "used again, so only the time means something."),
-         small(f"By formula, {_crossing(loaded.config)}"))
+    draw(small(_words("measured", where=measured.where, linear=1000 * fit.a, square=1e6 * fit.b, error=100 * fit.error,
+                      cross=cross, positions=loaded.config.max_tokens)),
+         small(_words("formula", crossing=_crossing(loaded.config))))
     components.chart(figures.batch_figure(measured.batches), "batch")
     with st.expander("The numbers"):
         rows = [(f"{n:,}", f"{ms:.2f}", f"{float(fit.at(n)):.2f}") for n, ms in measured.lengths]
@@ -103,11 +105,26 @@ def _kept() -> _Kept:
 
 
 def _measure(name: str, loaded: Loaded) -> Measured:
-    """The kept measurement, or a new one that pushes out the oldest."""
-    by_model, lock = _kept()
-    with st.spinner("Measuring …"), lock:
+    """The kept measurement, or a new one that pushes out the oldest; others draw meanwhile."""
+    by_model = _kept().by_model
+    if name in by_model:
+        return by_model[name]
+    with TURNS.away(), _alone(), st.spinner("Measuring …"):
         if name not in by_model:
             by_model[name] = measure_encoder(loaded, LENGTHS, BATCHES, BUDGET)
             for oldest in list(by_model)[:-MOST_KEPT]:
                 del by_model[oldest]
         return by_model[name]
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One measurement at a time: two at once would share the processor, and both times would be wrong."""
+    lock = _kept().lock
+    if not lock.acquire(blocking=False):
+        with st.spinner(f"Another visitor is measuring; yours begins after that, in {BUDGET:.0f} seconds at most …"):
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()

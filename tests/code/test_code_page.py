@@ -1,0 +1,42 @@
+"""The losses on the Code page, term by term, run without a browser."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+from tests.payloads import is_ready, visit
+
+FIRST, SECOND = "She poured the tea into her cup.", "Then she drank it slowly."
+NO_PAIR, NO_HEAD = "There is no second sentence above", "This checkpoint has no next-sentence head"
+
+
+def losses_shown(**parameters: str) -> tuple[dict[str, tuple[float, float, float]], str]:
+    """term -> (ours, theirs, difference), and all that the page says."""
+    at = visit("code", stage="Losses", text=FIRST, **parameters)
+    is_ready(at)
+    said = html.unescape("\n".join(element.proto.body for element in at.get("html")))
+    rows = re.findall(r"<tr>(.*?)</tr>", said.partition("The loss, term by term</caption>")[2].partition("</table>")[0])
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows[1:]]
+    return {name: tuple(map(float, numbers)) for name, *numbers in cells}, said
+
+
+def test_a_pair_has_both_terms_and_their_sum():
+    found, said = losses_shown(pair=SECOND)
+    assert list(found) == ["masked-LM", "next-sentence", "sum"]
+    for ours, theirs, difference in found.values():
+        assert ours == pytest.approx(theirs, abs=1e-5)
+        assert difference < 1e-5
+    assert found["sum"][0] == pytest.approx(found["masked-LM"][0] + found["next-sentence"][0], abs=2e-6)
+    assert found["next-sentence"][0] > 0
+    assert NO_PAIR not in said
+    assert NO_HEAD not in said
+
+
+@pytest.mark.parametrize(("model", "pair", "gap"), [("twin-bert", "", NO_PAIR), ("twin-gpt", SECOND, NO_HEAD)])
+def test_a_missing_term_is_said_plainly(model, pair, gap):
+    found, said = losses_shown(model=model, pair=pair)
+    assert list(found) == ["masked-LM"]
+    assert said.count(gap) == 2  # below the stages, and below the terms
