@@ -46,10 +46,6 @@ SHARED_START = (
     "objective and the mask on this budget, not what each would reach from random weights."
 )
 LIMITS = {
-    "twin-bert": (
-        "Next-sentence prediction is about as good as a coin: it has seen a few thousand pairs, half of the false "
-        "ones from the same document.",
-    ),
     "twin-bert-cola": (
         "Says `acceptable` too often: of the unacceptable sentences it finds about four in ten.",
     ),
@@ -66,6 +62,13 @@ LIMITS = {
         "For teaching. Not for decisions about people.",
     ),
 }
+#: What next-sentence prediction below a share of right answers is called; half of the false pairs come from the same
+#: document.
+NSP_LIMITS = (
+    (0.6, "Next-sentence prediction is about as good as a coin: it has seen a few thousand pairs, half of the false ones "
+          "from the same document."),
+    (0.8, "Next-sentence prediction is often wrong, mostly where a false pair comes from the same document."),
+)
 #: Metrics that a card shows, by task; all but perplexity and the correlations are shares of 1.
 METRICS = {
     "mlm": ("accuracy", "top5", "perplexity"), "clm": ("perplexity", "accuracy"), "nsp": ("accuracy",),
@@ -78,27 +81,30 @@ def card(name: str, run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]],
     """A shipped model's card.
 
     Args:
-        run: what the run recorded of itself (run.json, with `seconds` and `steps`).
+        run: what the run recorded of itself (run.json, with `seconds` and `steps`;
+            `before` has the sittings that its start had).
         scores: what `evaluate --json` printed for this model, each with its `command`.
         hardware: the machine, in words.
     """
     pretrained = "objective" in run
+    last = {"tokens": run.get("tokens"), "steps": run["steps"], "seed": run["seed"], "hardware": hardware,
+            "seconds": run["seconds"], "command": command(run)}
     return {
         "name": name,
         "summary": SUMMARY[name],
         "start": START if pretrained else run["model"],
         "shared_start": SHARED_START if pretrained else None,
         "data": _data(run),
-        "tokens": run.get("tokens"),
         "rows": run.get("rows"),
-        "steps": run["steps"],
-        "seed": run["seed"],
-        "hardware": hardware,
-        "seconds": run["seconds"],
-        "command": command(run),
+        "sittings": [*run.get("before", ()), last],
         "scores": [row for score in scores for row in _scores(score)],
-        "bad_at": [*LIMITS.get(name, ()), *LIMITS["twins" if pretrained else "tasks"]],
+        "bad_at": [*_nsp_limit(scores), *LIMITS.get(name, ()), *LIMITS["twins" if pretrained else "tasks"]],
     }
+
+
+def _nsp_limit(scores: Sequence[Mapping[str, Any]]) -> list[str]:
+    right = next((score["accuracy"] for score in scores if score["task"] == "nsp"), 1.0)
+    return [words for below, words in NSP_LIMITS if right < below][:1]
 
 
 def _data(run: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -116,11 +122,12 @@ def command(run: Mapping[str, Any]) -> str:
         keys = ("task", "data", "model", "limit", "epochs", "rank", "batch", "lr", "head_lr", "seed", "out")
         verb = "finetune"
     else:
-        keys = ("corpus", "objective", "init", "packed", "pack_tokens", "tokens", "mix", "step_tokens", "lr", "head_lr",
-                "warmup", "decay", "loss_fraction", "seed", "out")
+        keys = ("corpus", "objective", "init", "packed", "pack_tokens", "tokens", "mix", "step_tokens", "micro_tokens",
+                "optimizer", "lr", "head_lr", "warmup", "decay", "loss_fraction", "nsp_weight", "seed", "out")
         verb = "pretrain"
     flags = [f"--{key.replace('_', '-')} {run[key]}" for key in keys if run.get(key) is not None]
-    return " ".join(["python -m bert_core", verb, *flags])
+    frozen = ["--freeze-words"] if run.get("freeze_words") else []
+    return " ".join(["python -m bert_core", verb, *flags, *frozen])
 
 
 def _scores(score: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -133,14 +140,19 @@ def _scores(score: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def to_markdown(found: Mapping[str, Any]) -> str:
     """The card for reading."""
-    size = f"{found['tokens']:,} word pieces" if found["tokens"] else f"{found['rows']:,} rows"
-    lines = [
-        f"# {found['name']}", "", found["summary"], "",
-        f"- Start: {found['start']}",
-        f"- Read: {size} in {found['steps']:,} steps, seed {found['seed']}",
-        f"- Machine: {found['hardware']}; {found['seconds'] / 60:.0f} minutes",
-        f"- Command: `{found['command']}`", "",
-    ]
+    lines = [f"# {found['name']}", "", found["summary"], "", f"- Start: {found['start']}"]
+    if len(found["sittings"]) > 1:
+        read = sum(sitting["tokens"] for sitting in found["sittings"])
+        lines.append(f"- Read in all: {read:,} word pieces in {len(found['sittings'])} sittings, each from where the "
+                     "last one ended")
+    for sitting in found["sittings"]:
+        size = f"{sitting['tokens']:,} word pieces" if sitting["tokens"] else f"{found['rows']:,} rows"
+        lines += [
+            f"- Read: {size} in {sitting['steps']:,} steps, seed {sitting['seed']}",
+            f"- Machine: {sitting['hardware']}; {sitting['seconds'] / 60:.0f} minutes",
+            f"- Command: `{sitting['command']}`",
+        ]
+    lines.append("")
     if found["shared_start"]:
         lines += ["## What the shared start means", "", found["shared_start"], ""]
     lines += ["## Data", "", "| source | what | share | licence |", "|---|---|---|---|"]

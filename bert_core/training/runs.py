@@ -14,7 +14,9 @@ import torch.distributed as dist
 from tokenizers import Tokenizer
 
 from bert_core.config import BertConfig
+from bert_core.load import locate
 from bert_core.training import corpus
+from bert_core.training.cards import read_card
 from bert_core.training.folder import find_tokenizer, write_model
 from bert_core.training.objectives import Objective
 from bert_core.training.packing import Lengths, Packed, Special, pack, unigram_log_frequency
@@ -44,6 +46,9 @@ def pretrain(args: argparse.Namespace) -> dict:
     trainer = Trainer(config, weights, packed, objective, recipe, device)
     settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
     record = {**settings, "random_start": fresh, "steps": trainer.steps, "precision": recipe.precision}
+    start_card = None if args.init == "scratch" else read_card(locate(args.init))
+    if start_card is not None:
+        record["before"] = start_card["sittings"]
     if trainer.rank == 0:
         _write_record(out, record)
     done = run(trainer, out, args.stop_after)

@@ -19,7 +19,7 @@ SCORE = {"task": "mlm", "model": "twin-bert", "n": 3, "accuracy": 0.25, "accurac
 
 def test_a_card_holds_the_runs_own_numbers(tmp_path):
     found = card("twin-bert", PRETRAINED, [SCORE], "two cores")
-    assert found["tokens"] == 5000
+    assert [sitting["tokens"] for sitting in found["sittings"]] == [5000]
     assert [d["share"] for d in found["data"]] == [0.9, 0.1]
     assert {s["metric"]: s["value"] for s in found["scores"]} == {"accuracy": 0.25, "top5": 0.5, "perplexity": 99.5}
     write_card(tmp_path, found)
@@ -28,6 +28,26 @@ def test_a_card_holds_the_runs_own_numbers(tmp_path):
     assert text == to_markdown(found)
     for part in ("CC BY-SA 3.0", "5,000 word pieces", "two cores; 2 minutes", "0.25", SCORE["command"], "shared start"):
         assert part in text
+
+
+def test_a_card_tells_every_sitting(tmp_path):
+    first = card("twin-bert", PRETRAINED, [], "two cores")
+    later = PRETRAINED | {"init": "twin-bert", "tokens": 70_000, "optimizer": "muon", "freeze_words": True,
+                          "before": first["sittings"]}
+    found = card("twin-bert", later, [], "four cores")
+    assert found["sittings"][0] == first["sittings"][0]
+    text = to_markdown(found)
+    for part in ("75,000 word pieces in 2 sittings", "two cores; 2 minutes", "four cores; 2 minutes",
+                 "--init start", "--init twin-bert --tokens 70000", "--optimizer muon", "--freeze-words"):
+        assert part in text
+
+
+@pytest.mark.parametrize(("right", "words"), [(0.52, "as good as a coin"), (0.75, "often wrong"), (0.85, None)])
+def test_a_card_says_what_next_sentence_prediction_is_worth(right, words):
+    score = {"task": "nsp", "model": "twin-bert", "n": 9, "accuracy": right, "command": "python -m bert_core evaluate"}
+    said = [line for line in card("twin-bert", PRETRAINED, [score], "two cores")["bad_at"] if "Next-sentence" in line]
+    assert len(said) == (words is not None)
+    assert words is None or words in said[0]
 
 
 def test_the_command_is_the_one_to_type():

@@ -58,13 +58,17 @@ def test_from_scratch_to_a_model_that_loads(scratch, capsys):
     assert {"loss", "accuracy", "tokens", "lr", "grad_norm"} <= rows[0].keys()
 
 
-def test_training_goes_on_from_a_finished_model(scratch):
+def test_training_goes_on_from_a_finished_model_and_says_what_it_read_before(scratch):
     model = scratch / "run" / "model"
+    (model / "card.json").write_text(json.dumps({"sittings": [{"tokens": 6000}]}))
     main([*arguments(scratch, "further"), "--objective", "clm", "--init", str(model), "--tokens", "1000"])
     loaded = load_model(str(scratch / "further" / "model"))
     assert loaded.config.is_decoder
     assert loaded.model.heads == {"lm"}
-    assert json.loads((scratch / "further" / "run.json").read_text())["random_start"] == []
+    record = json.loads((scratch / "further" / "run.json").read_text())
+    assert record["random_start"] == []
+    assert record["before"] == [{"tokens": 6000}]
+    assert "before" not in json.loads((scratch / "run" / "run.json").read_text())
 
 
 def test_a_run_killed_at_any_moment_goes_on(scratch):
