@@ -65,8 +65,8 @@ LIMITS = {
 #: What next-sentence prediction below a share of right answers is called; half of the false pairs come from the same
 #: document.
 NSP_LIMITS = (
-    (0.6, "Next-sentence prediction is about as good as a coin: it has seen a few thousand pairs, half of the false ones "
-          "from the same document."),
+    (0.6, "Next-sentence prediction is about as good as a coin: it has seen a few thousand pairs, half of the false "
+          "ones from the same document."),
     (0.8, "Next-sentence prediction is often wrong, mostly where a false pair comes from the same document."),
 )
 #: Metrics that a card shows, by task; all but perplexity and the correlations are shares of 1.

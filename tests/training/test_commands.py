@@ -90,7 +90,8 @@ def test_two_processes_equal_one(scratch):
     same_vocabulary(scratch, "two")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
                "-m", "bert_core", *arguments(scratch, "two")]
-    subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, check=True, capture_output=True, timeout=240)
+    done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
     for one, two in zip(curve(scratch / "run"), curve(scratch / "two"), strict=True):
         assert two["loss"] == pytest.approx(one["loss"], abs=2e-4)
         assert two["predictions"] == one["predictions"]
