@@ -55,6 +55,7 @@ def pretrain(args: argparse.Namespace) -> dict:
     if done and trainer.rank == 0:
         _write_record(out, {**record, "seconds": round(trainer.seconds)})
         write_model(out / "model", config, trainer.weights, args.objective, out / "tokenizer.json")
+    _leave_processes()
     return {"done": done, "step": trainer.step, "steps": trainer.steps, "seconds": round(trainer.seconds, 1)}
 
 
@@ -71,6 +72,13 @@ def _join_processes(device: str | None) -> str:
         if chosen == "cuda":
             chosen = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
     return chosen
+
+
+def _leave_processes() -> None:
+    """Wait for the other processes: one that ends while another still listens to it takes that one down."""
+    if dist.is_initialized():
+        dist.barrier()
+        dist.destroy_process_group()
 
 
 def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, torch.Tensor], Tokenizer]:
