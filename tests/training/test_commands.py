@@ -86,12 +86,21 @@ def test_a_run_killed_at_any_moment_goes_on(scratch):
     assert curve(scratch / "killed") == curve(scratch / "run")
 
 
-def test_two_processes_equal_one(scratch):
-    same_vocabulary(scratch, "two")
+def run_pair(scratch: Path) -> None:
+    """Two processes side by side; once more where gloo aborts on a connection that closes early (pytorch/gloo#514)."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
                "-m", "bert_core", *arguments(scratch, "two")]
-    done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=240)
+    for _ in range(3):
+        shutil.rmtree(scratch / "two", ignore_errors=True)
+        same_vocabulary(scratch, "two")
+        done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=240)
+        if "exitcode: -6" not in done.stderr:
+            break
     assert done.returncode == 0, done.stderr
+
+
+def test_two_processes_equal_one(scratch):
+    run_pair(scratch)
     for one, two in zip(curve(scratch / "run"), curve(scratch / "two"), strict=True):
         assert two["loss"] == pytest.approx(one["loss"], abs=2e-4)
         assert two["predictions"] == one["predictions"]
