@@ -11,6 +11,8 @@ from tests.browser.waiting import becomes
 pytestmark = pytest.mark.browser
 
 NAMES = "Anna Schmidt moved from Hamburg to Toronto."
+#: A sentence that is none, and one that is.
+ODD, PLAIN = "Boys the sleeping are.", "The boys are sleeping."
 QUESTION = {"text": "When did the bridge open?", "pair": "The bridge was planned in 1874. It opened in May 1881."}
 #: The text that was drawn, without the labels of its entities.
 TEXT_WITHOUT_LABELS = """element => {
@@ -100,16 +102,15 @@ def test_a_pair_on_a_phone(new_visitor):
 
 
 def test_acceptability(visitor):
-    visitor.open("tasks", view="Acceptability", text="The boys is sleeping.")
+    visitor.open("tasks", view="Acceptability", text=ODD)
     if not is_here(visitor, "twin-bert-cola"):
         return
     engine = load_engine("twin-bert-cola")
-    wrong, right = (classify(engine, f"The boys {verb} sleeping.").probabilities["acceptable"]
-                    for verb in ("is", "are"))
-    assert abs(wrong - right) > 0.01
-    shows(visitor, "acceptable", wrong)
-    visitor.type("The boys are sleeping.")
-    shows(visitor, "acceptable", right)
+    one, other = (classify(engine, text).probabilities["acceptable"] for text in (ODD, PLAIN))
+    assert abs(one - other) > 0.01
+    shows(visitor, "acceptable", one)
+    visitor.type(PLAIN)
+    shows(visitor, "acceptable", other)
 
 
 def test_each_picture_opens_into_its_attention(visitor):
