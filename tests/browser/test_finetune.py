@@ -5,24 +5,14 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.runs import TRAINER, leave_and_return, run_id, wait_state
 from tests.browser.waiting import becomes
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 
-#: Milliseconds for the trainer on a busy machine.
-TRAINER = 600_000
 #: States of a run that still wants the trainer.
 UNFINISHED = ("waiting", "running")
 TABLE = "text;kind\n" + "".join(f"the sun number {n};day\nthe moon number {n};night\n" for n in range(12)) + "bad row\n"
-
-
-def wait_state(page: Page, *states: str) -> None:
-    page.wait_for_selector(", ".join(f"[data-state={state}]" for state in states), timeout=TRAINER)
-
-
-def run_id(page: Page) -> str:
-    page.wait_for_url(re.compile(r"[?&]tune=[0-9a-f]{32}"))
-    return re.search(r"tune=([0-9a-f]{32})", page.url)[1]
 
 
 def train(page: Page) -> None:
@@ -67,24 +57,13 @@ def test_a_run_goes_on_through_a_reload_another_page_and_another_tab(visitor):
     page = visitor.open("finetune", task="Sentiment", seed="3")
     page.get_by_role("button", name="Train", exact=True).click()
     wait_state(page, *UNFINISHED)
-    first = run_id(page)
+    first = run_id(page, "tune")
     page.reload()
     visitor.wait_ready()
     wait_state(page, *UNFINISHED)
-    becomes(page, lambda: run_id(page), first)
-    page.get_by_role("link", name="Tokens").click()
-    page.wait_for_url(re.compile("/tokens"))
-    visitor.wait_ready()
-    page.reload()
-    visitor.wait_ready()
-    page.get_by_role("link", name="Fine-tune").click()
-    wait_state(page, *UNFINISHED)
-    becomes(page, lambda: run_id(page), first)
+    becomes(page, lambda: run_id(page, "tune"), first)
+    tab = leave_and_return(visitor, "Fine-tune", "tune", UNFINISHED)
     expect(page.get_by_text(re.compile(r"Step [1-9]\d* of 68"))).to_be_visible(timeout=TRAINER)
-    tab = page.context.new_page()
-    tab.goto(f"{visitor.address}/finetune?task=Sentiment")
-    wait_state(tab, *UNFINISHED)
-    becomes(tab, lambda: run_id(tab), first)
     tab.get_by_role("button", name="Cancel", exact=True).click()
     wait_state(tab, "stopped")
     wait_state(page, "stopped")

@@ -12,28 +12,18 @@ from playwright.sync_api import Page, expect
 
 from bench._server import serve
 from tests.browser.conftest import CHROMIUM_ARGUMENTS, find_chromium
+from tests.browser.runs import TRAINER, leave_and_return, run_id, wait_state
 from tests.browser.waiting import PATIENCE, becomes, holds
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 
 SMALL = {"size": "2 layers × 64", "length": "300 steps"}
-#: Milliseconds for the trainer to start and to train on a busy machine.
-TRAINER = 600_000
 #: States of a run that still wants the trainer.
 UNFINISHED = ("waiting", "running", "paused")
 
 
 def button(page: Page, name: str):
     return page.get_by_role("button", name=name, exact=True)
-
-
-def wait_state(page: Page, *states: str) -> None:
-    page.wait_for_selector(", ".join(f"[data-state={state}]" for state in states), timeout=TRAINER)
-
-
-def run_id(page: Page) -> str:
-    page.wait_for_url(re.compile(r"[?&]run=[0-9a-f]{32}"))
-    return re.search(r"run=([0-9a-f]{32})", page.url)[1]
 
 
 def test_the_random_start_is_on_screen_before_anything_is_pressed(visitor):
@@ -52,17 +42,17 @@ def test_a_step_a_reload_another_page_and_back(visitor):
     button(page, "One step").click()
     wait_state(page, "paused")
     expect(page.get_by_text("Step 1 of 300")).to_be_visible()
-    first = run_id(page)
+    first = run_id(page, "run")
     page.reload()
     visitor.wait_ready()
     wait_state(page, "paused")
-    becomes(page, lambda: run_id(page), first)
+    becomes(page, lambda: run_id(page, "run"), first)
     page.get_by_role("link", name="Fine-tune").click()
     page.wait_for_url(re.compile("/finetune"))
     visitor.wait_ready()
     page.get_by_role("link", name="Pre-train").click()
     wait_state(page, "paused")
-    becomes(page, lambda: run_id(page), first)
+    becomes(page, lambda: run_id(page, "run"), first)
     button(page, "Reset").click()
     wait_state(page, "none")
     visitor.no_traceback()
@@ -73,19 +63,7 @@ def test_an_unfinished_run_is_found_after_a_reload_elsewhere_and_in_another_tab(
     page = visitor.open("pretrain", **SMALL)
     button(page, "One step").click()
     wait_state(page, *UNFINISHED)
-    first = run_id(page)
-    page.get_by_role("link", name="Tokens").click()
-    page.wait_for_url(re.compile("/tokens"))
-    visitor.wait_ready()
-    page.reload()
-    visitor.wait_ready()
-    page.get_by_role("link", name="Pre-train").click()
-    wait_state(page, *UNFINISHED)
-    becomes(page, lambda: run_id(page), first)
-    tab = page.context.new_page()
-    tab.goto(f"{visitor.address}/pretrain")
-    wait_state(tab, *UNFINISHED)
-    becomes(tab, lambda: run_id(tab), first)
+    tab = leave_and_return(visitor, "Pre-train", "run", UNFINISHED)
     expect(tab.get_by_text("belongs to another visitor")).to_have_count(0)
     button(tab, "Reset").click()
     wait_state(tab, "none")
@@ -100,7 +78,7 @@ def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visito
     page = first.open("pretrain", size="4 layers × 128", length="6,000 steps")
     button(page, "Play").click()
     wait_state(page, "running", "waiting")
-    run = run_id(page)
+    run = run_id(page, "run")
     watching = new_visitor()
     other = watching.open("pretrain", run=run)
     wait_state(other, "running", "waiting")
@@ -123,7 +101,7 @@ def test_killing_the_browser_ends_the_run_its_files_and_the_process(browser, tmp
         page.goto(f"{server.address}/pretrain?size=4+layers+×+128&length=6%2C000+steps")
         button(page, "Play").click(timeout=PATIENCE)
         expect(page.get_by_text(re.compile(r"Step [1-9]\d* of 6,000"))).to_be_visible(timeout=TRAINER)
-        run = run_id(page)
+        run = run_id(page, "run")
         (trainer,) = processes("bert_core.training.live.worker", parent=server.pid)
         assert list(runs.glob(f"both-ways-*/{run}/status.json"))
         for process in processes(f"--user-data-dir={home}"):
