@@ -25,6 +25,7 @@ from bert_core.load import Loaded
 from bert_core.request import reading_order
 from bert_core.tokenizer import Encoding
 from bert_core.training import objectives
+from bert_core.training.block import hidden_at
 from bert_core.training.packing import IS_NEXT
 
 #: Every stage of the page, in the order of the forward pass.
@@ -176,7 +177,7 @@ def _stages(model: bert.Model, chain: _Chain, theirs: _Reference) -> Iterator[tu
     if model.heads & {"mlm", "lm"}:
         yield "mlm", bert.mlm_logits(model, chain.hidden), theirs.mlm(chain.hidden)
         batch = _all_chosen(model, chain.inputs)
-        read = objectives.hidden_at(model, batch.inputs, batch.positions)
+        read = hidden_at(model, batch.inputs, batch.positions)
         yield "losses", _our_losses(model, batch), theirs.losses(model, batch, read)
 
 

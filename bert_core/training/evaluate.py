@@ -14,9 +14,10 @@ import torch.nn.functional as F
 
 from bert_core import model as core
 from bert_core.load import Loaded
+from bert_core.training.block import hidden_at
 from bert_core.training.corruption import corrupt, reverse_order
 from bert_core.training.datasets import every, read_blimp, read_paragraphs
-from bert_core.training.objectives import Objective, Sample, hidden_at
+from bert_core.training.objectives import Objective, Sample
 from bert_core.training.packing import NO_PAIR, Lengths, Packed, Special, pack
 from bert_core.training.pretrain import micro_batches
 

@@ -2,12 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from bert_core import model as core
 from bert_core.training import pretrain
-from bert_core.training.objectives import IGNORED, OBJECTIVES, hidden_at, losses
+from bert_core.training.block import hidden_at
+from bert_core.training.objectives import IGNORED, OBJECTIVES, Sample, SummedLoss, losses
 from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor
 from tests.training.tiny import CONFIG, objective, packed, trainer
 
@@ -38,9 +41,9 @@ def peer_loss(model, batch):
     out = model(input_ids=batch.inputs.input_ids, token_type_ids=batch.inputs.token_type_ids,
                 attention_mask=batch.inputs.attention_mask.long())
     logits = out.prediction_logits if hasattr(out, "prediction_logits") else out.logits
-    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+    loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
     if hasattr(out, "seq_relationship_logits") and (batch.labels != IGNORED).any():
-        loss = loss + torch.nn.functional.cross_entropy(out.seq_relationship_logits, batch.labels,
+        loss = loss + F.cross_entropy(out.seq_relationship_logits, batch.labels,
                                                         ignore_index=IGNORED)
     return loss
 
@@ -73,6 +76,33 @@ def test_hidden_states_at_chosen_positions_equal_the_whole_pass(kind):
     _, hidden = core.encode(run.model, batch.inputs)
     whole = hidden.gather(1, batch.positions[..., None].expand(-1, -1, hidden.shape[-1]))
     assert (hidden_at(run.model, batch.inputs, batch.positions) - whole).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float64, 1e-12), (torch.bfloat16, 4e-3)])
+def test_the_summed_loss_is_the_cross_entropy(dtype, near):
+    draw = torch.Generator().manual_seed(5)
+    logits = (torch.randn(13, 29, generator=draw, dtype=torch.float64) * 60).to(dtype).requires_grad_()
+    targets = torch.randint(29, (13,), generator=draw)  # some of them e^-150 likely
+    loss, right = SummedLoss.apply(logits, targets)
+    (3 * loss).backward()
+    peer = logits.detach().double().requires_grad_()
+    expected = F.cross_entropy(peer, targets, reduction="sum")
+    (3 * expected).backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6 if dtype is torch.bfloat16 else 1e-14)
+    assert (logits.grad.double() - peer.grad).abs().max() < 3 * near
+    assert right.tolist() == (peer.argmax(-1) == targets).tolist()
+
+
+def test_micro_batches_pad_little_and_lose_nothing():
+    lengths = [512, 128, 127, 126, 125, 124, 123, 122, 121, 120, 40, 38, 13, 12, 12]
+    samples = [Sample(np.zeros(n), np.zeros(n), np.zeros(0), np.zeros(0), 0) for n in lengths]
+    batches = list(pretrain.micro_batches(samples, 1024))
+    assert sorted((len(s.input_ids) for b in batches for s in b), reverse=True) == lengths
+    padded = [len(b) * max(len(s.input_ids) for s in b) for b in batches]
+    assert max(padded) <= 1024
+    assert sum(padded) < 1.06 * sum(lengths)  # taking what fits, longest first, pads by 1.29
+    assert [len(b) for b in pretrain.micro_batches(samples[:1], 100)] == [1]  # longer than a batch: alone
+    assert list(pretrain.micro_batches([], 100)) == []
 
 
 def test_micro_batches_change_nothing():

@@ -1,0 +1,79 @@
+"""The encoder as training computes it: the numbers of `core.encode` in fewer passes over memory.
+
+Nothing is kept for a Trace, so the three projections are one product, the mask
+is added rather than filled in, and the last layer works at the asked positions
+only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bert_core import model as core
+from bert_core.model import Inputs, Model
+
+#: Added to a score that may not be seen; its probability is exactly 0 in every precision.
+HIDDEN_SCORE = -1e30
+
+
+def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:
+    """The last hidden states at some positions only.
+
+    What `core.encode` gives, gathered. Every query must see some key.
+
+    Args:
+        positions: (B, C).
+
+    Returns:
+        (B, C, D).
+    """
+    hidden = core.embed(model, inputs).output
+    last = model.config.num_hidden_layers - 1
+    bias = _bias(inputs, hidden) if core.needs_mask(inputs) else None
+    for index in range(last):
+        query, key, value = _projected(model, index, hidden, core.PROJECTIONS)
+        hidden = _rest(model, index, hidden, _attended(query, key, value, bias))
+    asked = hidden.gather(1, positions[..., None].expand(-1, -1, hidden.shape[-1]))  # (B, C, D)
+    if bias is not None:
+        bias = bias[:, 0].gather(1, positions[..., None].expand(-1, -1, bias.shape[-1]))[:, None]
+    (query,) = _projected(model, last, asked, core.PROJECTIONS[:1])
+    key, value = _projected(model, last, hidden, core.PROJECTIONS[1:])
+    return _rest(model, last, asked, _attended(query, key, value, bias))
+
+
+def _bias(inputs: Inputs, hidden: Tensor) -> Tensor:
+    """(B, 1, Tq, Tk): 0 where a query sees a key, HIDDEN_SCORE elsewhere, in the products' precision."""
+    kind = hidden.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+    allowed = core.allowed_pairs(inputs)
+    return torch.zeros(allowed.shape, dtype=dtype, device=hidden.device).masked_fill_(~allowed, HIDDEN_SCORE)
+
+
+def _projected(model: Model, index: int, hidden: Tensor, roles: Sequence[str]) -> tuple[Tensor, ...]:
+    """Projections of (B, T, D) by one product, one (B, H, T, Dh) for each role."""
+    names = [model.names.of_layer(index, role) for role in roles]
+    weight, bias = (torch.cat([model.weights[f"{name}.{part}"] for name in names]) for part in ("weight", "bias"))
+    joined = F.linear(hidden, weight, bias).chunk(len(roles), dim=-1)
+    return tuple(core.split_heads(part, model.config.num_attention_heads) for part in joined)
+
+
+def _attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
+    """Context of all heads, (B, Tq, D), in the precision of its arguments."""
+    with torch.autocast(query.device.type, enabled=False):
+        scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)  # (B, H, Tq, Tk)
+        probs = (scores if bias is None else scores + bias).softmax(-1)
+        return core.join_heads(probs @ value)
+
+
+def _rest(model: Model, index: int, hidden: Tensor, context: Tensor) -> Tensor:
+    """Everything of a layer after its context, (B, T, D)."""
+    names = model.names
+    projected = core.linear(model, context, names.of_layer(index, "attention_dense"))
+    attended = core.layer_norm(model, projected + hidden, names.of_layer(index, "attention_norm"))
+    wide = core.linear(model, attended, names.of_layer(index, "intermediate"), model.config.hidden_act)
+    narrow = core.linear(model, wide, names.of_layer(index, "output_dense"))
+    return core.layer_norm(model, narrow + attended, names.of_layer(index, "output_norm"))
