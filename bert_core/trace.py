@@ -152,14 +152,15 @@ class _Kept:
         self.layers = config.num_hidden_layers
         self.wanted = wanted
         batch, length = inputs.input_ids.shape
-        if {"attention_scores", "attention_probs"} <= wanted:
+        self.half = like.dtype in (torch.bfloat16, torch.float16)  # kept as float32: NumPy has no bfloat16
+        if {"attention_scores", "attention_probs"} <= wanted and not self.half:
             shape = (self.layers, batch, config.num_attention_heads, length, length)
             for part in ("attention_scores", "attention_probs"):
-                self.arrays[part] = memory.empty(shape, like)
+                self.arrays[part] = memory.empty(shape, like.dtype, like.device)
 
     def room(self, index: int) -> bert.Room | None:
         """Where a layer may write its attention itself, so that it need not be copied."""
-        if "attention_scores" not in self.arrays:
+        if self.half or "attention_scores" not in self.arrays:
             return None
         return bert.Room(self.arrays["attention_scores"][index], self.arrays["attention_probs"][index])
 
@@ -179,7 +180,8 @@ class _Kept:
 
     def _put(self, part: str, count: int, index: int, tensor: Tensor) -> None:
         if part not in self.arrays:
-            self.arrays[part] = memory.empty((count, *tensor.shape), tensor)
+            dtype = torch.float32 if self.half else tensor.dtype
+            self.arrays[part] = memory.empty((count, *tensor.shape), dtype, tensor.device)
         slot = self.arrays[part][index]
         if (slot.data_ptr(), slot.stride()) != (tensor.data_ptr(), tensor.stride()):
             slot.copy_(tensor)

@@ -1,0 +1,66 @@
+"""Put finished runs where the shipped models stand, and score what is there.
+
+    python scripts/ship.py take runs/twin-bert-3 twin-bert
+    python scripts/ship.py score twin-bert twin-gpt >> scores.jsonl
+    python scripts/make_cards.py scores.jsonl --hardware "2 cores of an AMD EPYC"
+
+`take` copies weights, config, settings and curve of a run of `pretrain` or
+`finetune`. `score` runs each command that stands on a model's card and prints
+its JSON with the command, as make_cards.py reads it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SHIPPED = ROOT / "assets" / "models"
+
+
+def take(run: Path, name: str) -> None:
+    """Copy a finished run's model folder, settings and curve to assets/models/NAME."""
+    folder = run / "model" if (run / "model").is_dir() else run  # finetune writes the model into the run itself
+    target = SHIPPED / name
+    target.mkdir(exist_ok=True)
+    for source in (folder / "config.json", folder / "model.safetensors", run / "run.json", run / "curve.jsonl"):
+        shutil.copyfile(source, target / source.name)
+
+
+def commands(name: str) -> list[str]:
+    """The commands on a model's card, each once, in its order."""
+    card = json.loads((SHIPPED / name / "card.json").read_text(encoding="utf-8"))
+    return list(dict.fromkeys(score["command"] for score in card["scores"]))
+
+
+def score(names: list[str]) -> None:
+    """Print one line of JSON a command."""
+    for name in names:
+        for command in commands(name):
+            _python, *rest = shlex.split(command)
+            done = subprocess.run([sys.executable, *rest], cwd=ROOT, capture_output=True, text=True, check=True)
+            found = json.loads(done.stdout.splitlines()[-1])
+            print(json.dumps({**found, "model": name, "command": command}), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="ship finished runs and score them")
+    actions = parser.add_subparsers(dest="action", required=True)
+    taking = actions.add_parser("take")
+    taking.add_argument("run", type=Path)
+    taking.add_argument("name")
+    actions.add_parser("score").add_argument("names", nargs="+")
+    args = parser.parse_args()
+    if args.action == "take":
+        take(args.run, args.name)
+    else:
+        score(args.names)
+
+
+if __name__ == "__main__":
+    main()

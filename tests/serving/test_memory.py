@@ -1,0 +1,85 @@
+"""Blocks are used again when nothing looks at them, and never before."""
+
+import threading
+
+import numpy as np
+import torch
+
+from bert_core import memory
+from bert_core.memory import Blocks, empty, rounded
+
+MIB = 2**20
+
+
+def array(blocks, size):
+    return np.frombuffer(blocks.take(size), dtype=np.uint8, count=size)
+
+
+def test_a_block_comes_back_only_when_its_last_view_is_gone():
+    blocks = Blocks()
+    first = array(blocks, 5 * MIB)
+    place, view = first.ctypes.data, torch.from_numpy(first[MIB:].reshape(4, -1))[1:]
+    del first
+    other = array(blocks, 5 * MIB)
+    assert other.ctypes.data != place
+    other[:] = 1
+    view[:] = 7
+    assert other.min() == other.max() == 1
+    del view
+    assert array(blocks, 5 * MIB - 100).ctypes.data == place  # the same class of sizes
+
+
+def test_waiting_memory_is_bounded_and_the_oldest_goes_first():
+    blocks = Blocks(most_idle=20 * MIB)
+    held = [array(blocks, 8 * MIB) for _ in range(5)]
+    assert blocks.idle_bytes == 0
+    last = held[-1].ctypes.data
+    while held:
+        del held[0]
+    assert blocks.idle_bytes == 16 * MIB
+    assert array(blocks, 8 * MIB).ctypes.data == last
+
+
+def test_sizes_fall_into_few_classes_and_waste_at_most_a_quarter():
+    for size in (1, 4096, 4 * MIB, 4 * MIB + 1, 62_509_056, 550 * MIB):
+        assert size <= rounded(size) <= max(4096, 1.25 * size)
+    assert len({rounded(size) for size in range(4 * MIB, 8 * MIB, 4096)}) == 5
+
+
+def test_many_threads_never_share_a_block():
+    blocks, wrong = Blocks(), []
+
+    def work(number):
+        for turn in range(60):
+            mine = array(blocks, 4 * MIB)[::4096]
+            mine[:] = number
+            if turn % 3 == 0:
+                array(blocks, 4 * MIB)[::4096] = 99
+            if not (mine == number).all():
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert 0 < blocks.idle_bytes <= 12 * 4 * MIB
+
+
+def test_a_wide_tensor_is_a_tensor_like_any_other():
+    cpu = torch.device("cpu")
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        made = empty((3, 5, 7 * MIB // 15), dtype, cpu)
+        assert (made.shape, made.dtype, made.is_contiguous()) == ((3, 5, 7 * MIB // 15), dtype, True)
+        made.fill_(2.5)
+        assert (made == 2.5).all()
+    assert empty((2, 3), torch.float32, cpu).shape == (2, 3)
+
+
+def test_without_private_mappings_torch_gives_the_memory(monkeypatch):
+    def refuse(_size):
+        raise OSError("Cannot allocate memory")
+
+    monkeypatch.setattr(memory._BLOCKS, "take", refuse)
+    assert empty((2, 3 * MIB), torch.float32, torch.device("cpu")).shape == (2, 3 * MIB)
