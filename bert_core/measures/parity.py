@@ -41,6 +41,8 @@ COUNTERPARTS: Mapping[str, tuple[str, ...]] = {
     "nsp": ("BertOnlyNSPHead",),
     "losses": ("BertForPreTraining",),
 }
+#: The same for a causal model, where it differs.
+CAUSAL_COUNTERPARTS: Mapping[str, tuple[str, ...]] = {"losses": ("BertLMHeadModel",)}
 _MODULE = "transformers.models.bert.modeling_bert"
 
 
@@ -95,6 +97,11 @@ def reference_source(name: str) -> str:
     if ast.get_docstring(function) is not None:
         del lines[function.body[0].lineno - 1:function.body[0].end_lineno]
     return "\n".join(lines[function.lineno - 1:])
+
+
+def counterparts(stage: str, causal: bool) -> tuple[str, ...]:
+    """The classes that a stage of such a model is compared with."""
+    return CAUSAL_COUNTERPARTS.get(stage, COUNTERPARTS[stage]) if causal else COUNTERPARTS[stage]
 
 
 def applies_to(loaded: Loaded) -> bool:
@@ -177,7 +184,7 @@ def _stages(model: bert.Model, chain: _Chain, theirs: _Reference) -> Iterator[tu
     if model.heads & {"mlm", "lm"}:
         yield "mlm", bert.mlm_logits(model, chain.hidden), theirs.mlm(chain.hidden)
         batch = _all_chosen(model, chain.inputs)
-        read = hidden_at(model, batch.inputs, batch.positions)
+        read = hidden_at(model, batch.inputs, torch.arange(chain.hidden.shape[1], device=chain.hidden.device)[None])
         yield "losses", _our_losses(model, batch), theirs.losses(model, batch, read)
 
 
@@ -187,15 +194,20 @@ def has_next_term(model: bert.Model, token_type_ids: Tensor) -> bool:
 
 
 def _all_chosen(model: bert.Model, inputs: bert.Inputs) -> objectives.Batch:
-    """The sentence as a training batch: every token chosen and kept, a second sentence labelled IsNext."""
+    """The sentence as a training batch of the model's own objective.
+
+    mlm: every token chosen and kept, a second sentence labelled IsNext. Causal:
+    every token predicted from the row before it, [CLS] from nothing.
+    """
     ids = inputs.input_ids
     label = IS_NEXT if has_next_term(model, inputs.token_type_ids) else objectives.IGNORED
-    return objectives.Batch(inputs, torch.arange(ids.shape[1], device=ids.device)[None],
-                            torch.ones_like(ids, dtype=torch.bool), ids[0], ids.new_tensor([label]))
+    targets = ids[0, 1:] if "lm" in model.heads else ids[0]
+    rows = torch.arange(len(targets), device=ids.device)[None]
+    return objectives.Batch(inputs, rows, torch.ones_like(rows, dtype=torch.bool), targets, ids.new_tensor([label]))
 
 
 def _our_losses(model: bert.Model, batch: objectives.Batch) -> Tensor:
-    """Masked-LM loss, and with a labelled pair next-sentence loss and sum; (1, 1) or (1, 3), nats."""
+    """Loss a token, and with a labelled pair next-sentence loss and sum; (1, 1) or (1, 3), nats."""
     found = objectives.losses(model, batch)
     token = found.token / found.tokens
     if not found.pairs:
@@ -262,8 +274,18 @@ class _Reference:
         return {f"{path}decoder.weight": table, f"{path}decoder.bias": self.weights["cls.predictions.bias"]}
 
     def losses(self, model: bert.Model, batch: objectives.Batch, hidden: Tensor) -> Tensor:
-        """The same terms as `_our_losses`; the sum is BertForPreTraining's own `loss`."""
+        """The same terms as `_our_losses`; a pair's sum and a causal model's loss are transformers' own `loss`.
+
+        Args:
+            hidden: (1, T, D), our last hidden states.
+        """
         term, ids = nn.CrossEntropyLoss(), batch.inputs.input_ids
+        if "lm" in model.heads:
+            whole = self._module("BertLMHeadModel", "", **self._decoder("cls.predictions."))
+            outputs = importlib.import_module("transformers.modeling_outputs")
+            given = outputs.BaseModelOutputWithPoolingAndCrossAttentions(hidden)
+            whole.bert.forward = lambda *_, **__: given
+            return whole(ids, labels=ids).loss.reshape(1, 1)
         if batch.labels.item() == objectives.IGNORED:
             return term(self.mlm(hidden)[0], ids[0]).reshape(1, 1)
         whole = self._module("BertForPreTraining", "", **self._decoder("cls.predictions."))

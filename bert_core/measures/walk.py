@@ -54,7 +54,7 @@ _STAGE_CODE: Mapping[str, tuple[tuple[Callable[..., Any], tuple[str, ...] | None
     "pooler": ((bert.pooled_output, None), (bert.linear, None)),
     "mlm": ((bert.mlm_transform, None), (bert.mlm_logits, None), (bert.decoder_weight, None)),
     "nsp": ((bert.nsp_logits, None),),
-    "losses": ((objectives.losses, None),),
+    "losses": ((objectives.losses, None), (objectives.SummedLoss.forward, None)),
 }
 
 

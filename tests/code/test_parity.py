@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from transformers import BertForPreTraining
+from transformers import BertForPreTraining, BertLMHeadModel
 
 from bert_core.kernels import linear_names, pack_linear
 from bert_core.load import load_model
@@ -98,6 +98,17 @@ def test_a_changed_next_sentence_head_changes_its_term_alone(tiny_bert):
     assert float(before[2] - after[2]) == pytest.approx(float(before[1] - after[1]))
 
 
+def test_loss_of_a_causal_model_is_that_of_transformers_whole_model(tiny_gpt):
+    loaded = load_model(tiny_gpt, dtype=torch.float64)
+    ids = torch.tensor([loaded.tokenizer.encode("the dog slept in the garden").input_ids])
+    made = BertLMHeadModel.from_pretrained(tiny_gpt, dtype=torch.float64).eval()(ids, labels=ids)
+    run = losses_of(loaded, "the dog slept in the garden")
+    exact = torch.nn.functional.cross_entropy(made.logits[0, :-1], ids[0, 1:]).item()
+    assert run.ours.item() == pytest.approx(exact, abs=1e-10)
+    assert run.theirs.item() == made.loss.item() == pytest.approx(exact, rel=1e-6)  # it rounds logits to float32
+    assert parity.counterparts("losses", causal=True) == ("BertLMHeadModel",)
+
+
 def test_without_second_sentence_or_head_only_the_masked_term_is_there(tiny_bert, tiny_gpt):
     assert losses_of(load_model(tiny_bert), "the dog slept").shape == (1,)
     assert losses_of(load_model(tiny_gpt), "the dog slept", "it was good").shape == (1,)
@@ -119,7 +130,7 @@ def test_layer_and_family_are_checked(tiny_bert):
 
 
 def test_source_of_the_counterparts_is_that_of_the_installed_package():
-    for names in parity.COUNTERPARTS.values():
+    for names in (*parity.COUNTERPARTS.values(), *parity.CAUSAL_COUNTERPARTS.values()):
         for name in names:
             source = parity.reference_source(name)
             assert source.startswith("def forward(")

@@ -68,7 +68,8 @@ def stages(here: Here) -> None:
     found = _comparison(here, layer)
     if found is not None:
         draw(_difference_table(found, words))
-    chosen = words[stage]
+    causal = state.loaded(here.model).config.is_decoder
+    chosen = words[stage] | (words[stage].get("causal", {}) if causal else {})
     draw(heading(chosen["title"]), f"<p>{shell.inline(chosen['words'])}</p>")
     st.latex(chosen["equation"])
     draw(small(chosen["section"]))
@@ -82,7 +83,7 @@ def stages(here: Here) -> None:
             st.code(excerpt.text, language="python", wrap_lines=True)
     with theirs:
         draw(heading("transformers", 3))
-        for name in parity.COUNTERPARTS[stage]:
+        for name in parity.counterparts(stage, causal):
             draw(small(f"{name}.forward, transformers {parity.reference_version()}"))
             st.code(parity.reference_source(name), language="python", wrap_lines=True)
 
@@ -106,7 +107,9 @@ def _compare(text: str, pair: str | None, model: str, index: int, _loaded: Loade
     rows = tuple(StageRow(run.stage, run.shape, run.first(), run.largest_difference) for run in runs)
     losses = tuple(pair for run in runs if run.stage == "losses"
                    for pair in zip(run.ours.tolist(), run.theirs.tolist(), strict=True))
-    gap = "no_head" if "nsp" not in _loaded.model.heads else "no_pair" if len(losses) == 1 else ""
+    gap = ""
+    if len(losses) == 1 and not _loaded.config.is_decoder:
+        gap = "no_pair" if "nsp" in _loaded.model.heads else "no_head"
     return Comparison(rows, parity.kernel_difference(_loaded, encoding), losses, gap)
 
 
