@@ -82,3 +82,15 @@ def test_a_wrong_kernel_is_not_used(tiny_bert, monkeypatch):
 def test_float64_is_left_alone(tiny_bert):
     model = load_model(tiny_bert, torch.float64).model
     assert kernels.packed(model) is model
+
+
+@pytest.mark.parametrize(("ratios", "most"), [
+    ([1.5, 0.5, 0.5, 1.2, 1.2, 0.9], 2**31),  # a burst of another process, twice
+    ([0.5, 1.5, 1.4, 1.3], 16),
+    ([0.97, 0.96, 1.0], 0),
+])
+def test_a_size_is_given_up_after_three_tries_only(monkeypatch, ratios, most):
+    left = iter(ratios)
+    monkeypatch.setattr(kernels, "ratio_of_best", lambda *_: next(left))
+    assert kernels.rows_worth_it.__wrapped__(torch.float32, 29, 15) == most
+    assert next(left, None) is None
