@@ -9,6 +9,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from bert_core.threads import wait_briefly
+
+wait_briefly()  # before anything here imports torch
+
 _HOMES = {
     "LoadError": "bert_core.load",
     "load_model": "bert_core.load",
