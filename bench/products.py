@@ -1,0 +1,59 @@
+"""The linears of a base-size model alone: what no Trace can be faster than.
+
+Packed weights against F.linear on the same inputs, every linear of the twelve
+layers and the vocabulary projection once, in the order of a forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from bench import _base_model as base
+from bench.harness import compared, interleave
+from bert_core import kernels
+from bert_core.layout import LAYER_ROLES
+from bert_core.model import PROJECTIONS, decoder_weight
+
+LENGTHS = {16: 20, 32: 20, 128: 10, 512: 5}
+
+
+def matrices() -> list[torch.Tensor]:
+    """(out, in) weights in the order of a forward pass; the three projections of a layer are one."""
+    model = base.ours(torch.float32).model
+    names, found = model.names, []
+    for layer in range(model.config.num_hidden_layers):
+        one = [model.weights[f"{names.of_layer(layer, role)}.weight"] for role in LAYER_ROLES
+               if not role.endswith("norm")]
+        joined = torch.cat(one[:len(PROJECTIONS)])
+        found += [joined, *one[len(PROJECTIONS):]]
+    return [*found, decoder_weight(model)]
+
+
+@torch.inference_mode()
+def run() -> dict[str, dict[str, float]]:
+    """A case a length; `gflops` is what the packed products reach."""
+    weights = matrices()
+    packed = [kernels.pack_linear(weight, None) for weight in weights]
+    results = {}
+    for length, repeats in LENGTHS.items():
+        inputs = {width: torch.randn(1, length, width) for width in {weight.shape[1] for weight in weights}}
+        times = interleave({
+            "ours": _through([lambda x, fast=fast: fast(x, None) for fast in packed], weights, inputs),
+            "peer": _through([lambda x, w=w: torch.nn.functional.linear(x, w) for w in weights], weights, inputs),
+        }, repeats)
+        figures = compared(times["ours"], times["peer"])
+        work = 2e-6 * length * sum(weight.numel() for weight in weights)
+        results[f"fp32/{length}"] = {**figures, "gflops": round(work / figures["ours_ms"], 1)}
+    return results
+
+
+def _through(
+    linears: list[Callable[[torch.Tensor], torch.Tensor]], weights: list[torch.Tensor], inputs: dict[int, torch.Tensor],
+) -> Callable[[int], None]:
+    def call(_turn: int) -> None:
+        for linear, weight in zip(linears, weights, strict=True):
+            linear(inputs[weight.shape[1]])
+
+    return call
