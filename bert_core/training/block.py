@@ -20,10 +20,17 @@ from bert_core.model import Inputs, Model
 HIDDEN_SCORE = -1e30
 
 
-def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:
-    """The last hidden states at some positions only.
+def encode(model: Model, inputs: Inputs) -> Tensor:
+    """The last hidden states, (B, T, D). Every query must see some key."""
+    hidden, bias = _before_last(model, inputs)
+    return _layer(model, model.config.num_hidden_layers - 1, hidden, hidden, bias)
 
-    What `core.encode` gives, gathered. Every query must see some key.
+
+def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:
+    """The last hidden states at some positions only: what `encode` gives, gathered.
+
+    In the last layer the queries and the feed-forward part are computed at
+    these positions alone, which saves a tenth of a training step.
 
     Args:
         positions: (B, C).
@@ -31,18 +38,30 @@ def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:
     Returns:
         (B, C, D).
     """
-    hidden = core.embed(model, inputs).output
-    last = model.config.num_hidden_layers - 1
-    bias = _bias(inputs, hidden) if core.needs_mask(inputs) else None
-    for index in range(last):
-        query, key, value = _projected(model, index, hidden, core.PROJECTIONS)
-        hidden = _rest(model, index, hidden, _attended(query, key, value, bias))
+    hidden, bias = _before_last(model, inputs)
     asked = hidden.gather(1, positions[..., None].expand(-1, -1, hidden.shape[-1]))  # (B, C, D)
     if bias is not None:
         bias = bias[:, 0].gather(1, positions[..., None].expand(-1, -1, bias.shape[-1]))[:, None]
-    (query,) = _projected(model, last, asked, core.PROJECTIONS[:1])
-    key, value = _projected(model, last, hidden, core.PROJECTIONS[1:])
-    return _rest(model, last, asked, _attended(query, key, value, bias))
+    return _layer(model, model.config.num_hidden_layers - 1, asked, hidden, bias)
+
+
+def _before_last(model: Model, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
+    """What the last layer reads, (B, T, D), and the mask to add, (B, 1, T, T) or None."""
+    hidden = core.embed(model, inputs).output
+    bias = _bias(inputs, hidden) if core.needs_mask(inputs) else None
+    for index in range(model.config.num_hidden_layers - 1):
+        hidden = _layer(model, index, hidden, hidden, bias)
+    return hidden, bias
+
+
+def _layer(model: Model, index: int, asked: Tensor, hidden: Tensor, bias: Tensor | None) -> Tensor:
+    """`core.layer` with the queries of `asked` (B, C, D) over the keys of `hidden` (B, T, D)."""
+    if asked is hidden:
+        query, key, value = _projected(model, index, hidden, core.PROJECTIONS)
+    else:
+        (query,) = _projected(model, index, asked, core.PROJECTIONS[:1])
+        key, value = _projected(model, index, hidden, core.PROJECTIONS[1:])
+    return _rest(model, index, asked, _attended(query, key, value, bias))
 
 
 def _bias(inputs: Inputs, hidden: Tensor) -> Tensor:
@@ -54,11 +73,14 @@ def _bias(inputs: Inputs, hidden: Tensor) -> Tensor:
 
 
 def _projected(model: Model, index: int, hidden: Tensor, roles: Sequence[str]) -> tuple[Tensor, ...]:
-    """Projections of (B, T, D) by one product, one (B, H, T, Dh) for each role."""
+    """Projections of (B, T, D), one (B, H, T, Dh) for each role: by one product where nothing updates them."""
     names = [model.names.of_layer(index, role) for role in roles]
-    weight, bias = (torch.cat([model.weights[f"{name}.{part}"] for name in names]) for part in ("weight", "bias"))
-    joined = F.linear(hidden, weight, bias).chunk(len(roles), dim=-1)
-    return tuple(core.split_heads(part, model.config.num_attention_heads) for part in joined)
+    if model.fast_linear.keys() & set(names):
+        parts: Sequence[Tensor] = [core.linear(model, hidden, name) for name in names]
+    else:
+        weight, bias = (torch.cat([model.weights[f"{name}.{part}"] for name in names]) for part in ("weight", "bias"))
+        parts = F.linear(hidden, weight, bias).chunk(len(roles), dim=-1)
+    return tuple(core.split_heads(part, model.config.num_attention_heads) for part in parts)
 
 
 def _attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:

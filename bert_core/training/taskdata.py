@@ -14,7 +14,7 @@ from torch import Tensor
 from bert_core import model as core
 from bert_core.load import Loaded
 from bert_core.model import Inputs, Model
-from bert_core.training import datasets
+from bert_core.training import block, datasets
 from bert_core.training.objectives import exact
 
 IGNORED = -100
@@ -78,7 +78,7 @@ def collate(sequences: Sequence[tuple[Sequence[int], Sequence[int]]], pad_id: in
 def encode(model: Model, rows: Sequence[Row], pad_id: int) -> tuple[Inputs, Tensor]:
     """The batch's inputs and last hidden states (B, T, D)."""
     inputs = collate([row.sequences[0] for row in rows], pad_id)
-    return inputs, core.encode(model, inputs)[1]
+    return inputs, block.encode(model, inputs)
 
 
 def classification_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
@@ -121,7 +121,7 @@ def sentence_vectors(inputs: Inputs, hidden: Tensor) -> Tensor:
 def similarity_loss(model: Model, rows: Sequence[Row], pad_id: int, sharpness: float = 20.0) -> Tensor:
     """CoSENT: pairs that people found more alike should have the larger cosine."""
     inputs = collate([s for row in rows for s in row.sequences], pad_id)
-    vectors = sentence_vectors(inputs, exact(core.encode(model, inputs)[1]))
+    vectors = sentence_vectors(inputs, exact(block.encode(model, inputs)))
     cosine = (vectors[0::2] * vectors[1::2]).sum(-1)  # (B,)
     gold = torch.tensor([row.target for row in rows])
     gap = sharpness * (cosine[:, None] - cosine[None, :])  # (B, B): row minus column

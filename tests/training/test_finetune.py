@@ -12,7 +12,7 @@ import torch
 from bert_core import load
 from bert_core import model as core
 from bert_core.load import load_model
-from bert_core.training import lora
+from bert_core.training import block, lora
 from bert_core.training.commands import main
 from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start
 from bert_core.training.taskdata import IGNORED, NER_LABELS, TASKS, Row, collate, sentence_vectors, word_targets
@@ -61,6 +61,7 @@ def test_side_by_side_equals_merged(tiny_bert):
     one = core.encode(beside, inputs)[1]
     two = core.encode(dataclasses.replace(beside, weights=merged, fast_linear={}), inputs)[1]
     assert torch.allclose(one, two, atol=1e-5)
+    assert torch.allclose(block.encode(beside, inputs), one, atol=1e-5)  # what a training step computes
     assert not torch.allclose(one, core.encode(base.model, inputs)[1], atol=1e-2)
 
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from bert_core import model as core
-from bert_core.training import pretrain
+from bert_core.training import block, pretrain
 from bert_core.training.block import hidden_at
 from bert_core.training.objectives import IGNORED, OBJECTIVES, Sample, SummedLoss, losses
 from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor
@@ -76,6 +76,7 @@ def test_hidden_states_at_chosen_positions_equal_the_whole_pass(kind):
     _, hidden = core.encode(run.model, batch.inputs)
     whole = hidden.gather(1, batch.positions[..., None].expand(-1, -1, hidden.shape[-1]))
     assert (hidden_at(run.model, batch.inputs, batch.positions) - whole).abs().max() < 1e-12
+    assert (block.encode(run.model, batch.inputs) - hidden).abs().max() < 1e-12
 
 
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float64, 1e-12), (torch.bfloat16, 4e-3)])
