@@ -299,19 +299,34 @@ def layer(
         gate: (B, H) factor on each head's context, None keeps all.
         room: where scores and probabilities are written, None is new memory.
     """
-    heads, names = model.config.num_attention_heads, model.names
+    heads = model.config.num_attention_heads
     query, key, value = (split_heads(x, heads) for x in projections(model, hidden, index))  # (B, H, T, Dh)
     scores, probs = attention_weights(query, key, allowed, room)  # (B, H, Tq, Tk)
     mixed = probs @ value  # (B, H, Tq, Dh)
     if gate is not None:
         mixed = mixed * gate[:, :, None, None].to(mixed.dtype)
     context = join_heads(mixed)  # (B, T, D)
+    return LayerOutput(query, key, value, scores, probs, context, *after_context(model, index, hidden, context))
+
+
+def after_context(model: Model, index: int, hidden: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The rest of a layer: output projection and feed-forward, each with residual and LayerNorm.
+
+    Args:
+        index: 0-based.
+        hidden: (B, T, D), the layer's input.
+        context: (B, T, D), its heads' contexts side by side.
+
+    Returns:
+        After attention (B, T, D), the feed-forward's inner values (B, T, I), the layer's output (B, T, D).
+    """
+    names = model.names
     projected = linear(model, context, names.of_layer(index, "attention_dense"))
     attended = layer_norm(model, projected + hidden, names.of_layer(index, "attention_norm"))
     wide = linear(model, attended, names.of_layer(index, "intermediate"), model.config.hidden_act)  # (B, T, I)
     narrow = linear(model, wide, names.of_layer(index, "output_dense"))
     out = layer_norm(model, narrow + attended, names.of_layer(index, "output_norm"))
-    return LayerOutput(query, key, value, scores, probs, context, attended, wide, out)
+    return attended, wide, out
 
 
 def needs_mask(inputs: Inputs) -> bool:

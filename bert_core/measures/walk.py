@@ -27,8 +27,8 @@ from bert_core.tokenizer import Encoding
 from bert_core.training import objectives
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-#: Assignments of `layer` that belong to attention; the others are the feed-forward's.
-_ATTENTION_NAMES = ("query", "key", "value", "scores", "probs", "mixed", "context", "projected", "attended")
+_ATTENTION_NAMES = ("query", "key", "value", "scores", "probs", "mixed", "context")
+_OUTPUT_NAMES = ("projected", "attended")
 _FEED_FORWARD_NAMES = ("wide", "narrow", "out")
 
 
@@ -48,8 +48,8 @@ class Excerpt(NamedTuple):
 _STAGE_CODE: Mapping[str, tuple[tuple[Callable[..., Any], tuple[str, ...] | None], ...]] = {
     "embeddings": ((bert.embed, None),),
     "attention": ((bert.layer, _ATTENTION_NAMES), (bert.attention_weights, None), (bert.attention_probs, None),
-                  (bert.split_heads, None), (bert.join_heads, None)),
-    "feed_forward": ((bert.layer, _FEED_FORWARD_NAMES), (bert.activate, None)),
+                  (bert.split_heads, None), (bert.join_heads, None), (bert.after_context, _OUTPUT_NAMES)),
+    "feed_forward": ((bert.after_context, _FEED_FORWARD_NAMES), (bert.activate, None)),
     "layer_norm": ((bert.layer_norm, None),),
     "pooler": ((bert.pooled_output, None), (bert.linear, None)),
     "mlm": ((bert.mlm_transform, None), (bert.mlm_logits, None), (bert.decoder_weight, None)),
@@ -146,7 +146,8 @@ def walk(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[Step, ...]
     before = embeddings.output if index == 0 else states[index - 1]
     allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None
     steps = _watch((bert.embed,), model, inputs)
-    steps += _watch((bert.layer, bert.attention_weights, bert.attention_probs), model, index, before, allowed)
+    in_layer = (bert.layer, bert.attention_weights, bert.attention_probs, bert.after_context)
+    steps += _watch(in_layer, model, index, before, allowed)
     if "pooler" in model.heads:
         steps += _watch((bert.pooled_output,), model, hidden)
         if "nsp" in model.heads:

@@ -61,7 +61,7 @@ def _layer(model: Model, index: int, asked: Tensor, hidden: Tensor, bias: Tensor
     else:
         (query,) = _projected(model, index, asked, core.PROJECTIONS[:1])
         key, value = _projected(model, index, hidden, core.PROJECTIONS[1:])
-    return _rest(model, index, asked, _attended(query, key, value, bias))
+    return core.after_context(model, index, asked, _attended(query, key, value, bias))[-1]
 
 
 def _bias(inputs: Inputs, hidden: Tensor) -> Tensor:
@@ -89,13 +89,3 @@ def _attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) ->
         scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)  # (B, H, Tq, Tk)
         probs = (scores if bias is None else scores + bias).softmax(-1)
         return core.join_heads(probs @ value)
-
-
-def _rest(model: Model, index: int, hidden: Tensor, context: Tensor) -> Tensor:
-    """Everything of a layer after its context, (B, T, D)."""
-    names = model.names
-    projected = core.linear(model, context, names.of_layer(index, "attention_dense"))
-    attended = core.layer_norm(model, projected + hidden, names.of_layer(index, "attention_norm"))
-    wide = core.linear(model, attended, names.of_layer(index, "intermediate"), model.config.hidden_act)
-    narrow = core.linear(model, wide, names.of_layer(index, "output_dense"))
-    return core.layer_norm(model, narrow + attended, names.of_layer(index, "output_norm"))

@@ -119,11 +119,13 @@ def _data(run: Mapping[str, Any]) -> list[dict[str, Any]]:
 def command(run: Mapping[str, Any]) -> str:
     """The command line that makes this model again."""
     if "objective" not in run:
-        keys = ("task", "data", "model", "limit", "epochs", "rank", "batch", "lr", "head_lr", "seed", "out")
+        keys = ("task", "data", "model", "limit", "epochs", "rank", "batch", "lr", "head_lr",
+                "word_dropout", "seed", "out")
         verb = "finetune"
     else:
         keys = ("corpus", "objective", "init", "packed", "pack_tokens", "tokens", "mix", "step_tokens", "micro_tokens",
-                "optimizer", "lr", "head_lr", "warmup", "decay", "loss_fraction", "nsp_weight", "seed", "out")
+                "optimizer", "lr", "head_lr", "word_lr", "warmup", "decay", "loss_fraction", "nsp_weight", "seed",
+                "out")
         verb = "pretrain"
     flags = [f"--{key.replace('_', '-')} {run[key]}" for key in keys if run.get(key) is not None]
     frozen = ["--freeze-words"] if run.get("freeze_words") else []

@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from bert_core.model import Model, activate
 from bert_core.shapes import head_shapes
 from bert_core.training import lora
 from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor, set_learning_rate
+from bert_core.training.packing import Special
 from bert_core.training.taskdata import Row, Task
 
 
@@ -37,6 +38,8 @@ class FineTuneRecipe:
         batch: sequences a step.
         lr, head_lr: peak learning rates of the updates and of the head.
         warmup: share of the steps with a rising rate; it falls for the rest.
+        word_dropout: share of the input's pieces hidden behind [MASK], others at
+            every step, so that the words around them have to serve.
         precision: 'fp32' or 'bf16' (autocast, float32 weights).
     """
 
@@ -49,6 +52,7 @@ class FineTuneRecipe:
     weight_decay: float = 0.01
     warmup: float = 0.1
     clip: float = 1.0
+    word_dropout: float = 0.0
     seed: int = 0
     precision: str = "fp32"
 
@@ -123,8 +127,18 @@ def batches(rows: Sequence[Row], size: int, epochs: float, seed: int) -> list[li
     return made[:wanted]
 
 
+def with_hidden_pieces(rows: Sequence[Row], share: float, special: Special, rng: np.random.Generator) -> list[Row]:
+    """The rows with a share of their pieces replaced by [MASK]; what they should give stays."""
+
+    def hide(ids: tuple[int, ...]) -> tuple[int, ...]:
+        drawn = rng.random(len(ids)) < share
+        return tuple(special.mask if d and i not in special else i for i, d in zip(ids, drawn, strict=True))
+
+    return [replace(row, sequences=tuple((hide(ids), kinds) for ids, kinds in row.sequences)) for row in rows]
+
+
 def finetune(
-    base: Model, config: BertConfig, task: Task, rows: Sequence[Row], recipe: FineTuneRecipe, pad_id: int,
+    base: Model, config: BertConfig, task: Task, rows: Sequence[Row], recipe: FineTuneRecipe, special: Special,
     curve: Path | None = None,
 ) -> tuple[dict[str, Tensor], float]:
     """Train a task.
@@ -137,12 +151,15 @@ def finetune(
     model = assemble(config, frozen, learned, heads, recipe.scale)
     optimizer = adamw(learned, recipe.lr, recipe.head_lr, recipe.weight_decay)
     plan = batches(rows, recipe.batch, recipe.epochs, recipe.seed)
+    rng = np.random.default_rng(recipe.seed)
     warmup, began, lines = int(recipe.warmup * len(plan)), time.perf_counter(), []
     for step, batch in enumerate(plan):
         factor = learning_rate_factor(step, len(plan), warmup, len(plan) - warmup)
         set_learning_rate(optimizer, factor)
+        if recipe.word_dropout:
+            batch = with_hidden_pieces(batch, recipe.word_dropout, special, rng)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=recipe.precision == "bf16"):
-            loss = task.loss(model, batch, pad_id)
+            loss = task.loss(model, batch, special.pad)
         loss.backward()
         norm = clip_gradients(learned, recipe.clip)
         optimizer.step()

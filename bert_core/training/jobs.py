@@ -12,6 +12,7 @@ from bert_core.load import load_model
 from bert_core.training import datasets
 from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
 from bert_core.training.folder import write_adapter, write_full
+from bert_core.training.packing import Special
 from bert_core.training.pretrain import pick_precision
 from bert_core.training.taskdata import TASKS
 
@@ -75,11 +76,13 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     )
     recipe = FineTuneRecipe(
         epochs=args.epochs, rank=args.rank, batch=args.batch, lr=args.lr, head_lr=args.head_lr, seed=args.seed,
+        word_dropout=args.word_dropout,
         precision=pick_precision(args.precision, "cpu"),
     )
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
-    learned, seconds = finetune(base.model, config, task, rows, recipe, config.pad_token_id, out / "curve.jsonl")
+    special = Special.of(base.tokenizer.backend)
+    learned, seconds = finetune(base.model, config, task, rows, recipe, special, out / "curve.jsonl")
     if args.rank and base.info.shipped:
         write_adapter(out, config, learned, args.model, recipe.scale)
     else:

@@ -21,13 +21,15 @@ def test_excerpts_stand_in_the_file_where_they_say(stage):
 
 
 def test_attention_and_feed_forward_share_the_layer_without_overlap():
-    attention = walk.stage_source("attention")[0].text
+    attention = [excerpt.text for excerpt in walk.stage_source("attention")]
     feed_forward = walk.stage_source("feed_forward")[0].text
     assert "softmax" not in feed_forward
-    assert "probs" in attention
-    assert "wide" not in attention
-    body = inspect.getsource(bert.layer)
-    assert all(line.strip() in body for text in (attention, feed_forward) for line in text.splitlines())
+    assert "probs" in attention[0]
+    assert "attended" in attention[-1]
+    assert not any("wide" in text for text in attention)
+    body = inspect.getsource(bert.layer) + inspect.getsource(bert.after_context)
+    shown = "\n".join((attention[0], attention[-1], feed_forward))
+    assert all(line.strip() in body for line in shown.splitlines())
 
 
 def test_unknown_stage_is_named():
@@ -45,7 +47,7 @@ def test_shapes_are_those_of_the_tensors(tiny_bert):
     assert shapes["layer", "scores"] == shapes["layer", "probs"] == (1, 3, n, n)
     assert shapes["attention_weights", "scores"] == shapes["attention_probs", "return"] == (1, 3, n, n)
     assert shapes["mlm_transform", "dense"] == (1, 2, 15)
-    assert shapes["layer", "wide"] == (1, n, 23)
+    assert shapes["after_context", "wide"] == (1, n, 23)
     assert shapes["pooled_output", "return"] == (1, 15)
     assert shapes["nsp_logits", "return"] == (1, 2)
     assert shapes["mlm_logits", "return"] == (1, 2, loaded.config.vocab_size)
@@ -56,8 +58,8 @@ def test_numbers_are_those_of_the_run(tiny_bert):
     encoding = loaded.tokenizer.encode("the dog slept")
     steps = {(s.function, s.name): s for s in walk.walk(loaded, encoding, 0)}
     ours = {run.stage: run for run in parity.compare_stages(loaded, encoding, 0)}
-    assert steps["layer", "attended"].first == pytest.approx(ours["attention"].first())
-    assert steps["layer", "out"].first == pytest.approx(ours["feed_forward"].first())
+    assert steps["after_context", "attended"].first == pytest.approx(ours["attention"].first())
+    assert steps["after_context", "out"].first == pytest.approx(ours["feed_forward"].first())
     assert 0 <= steps["layer", "probs"].low <= steps["layer", "probs"].high <= 1
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,7 +15,8 @@ from bert_core import model as core
 from bert_core.load import load_model
 from bert_core.training import block, lora
 from bert_core.training.commands import main
-from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start
+from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start, with_hidden_pieces
+from bert_core.training.packing import Special
 from bert_core.training.taskdata import IGNORED, NER_LABELS, TASKS, Row, collate, sentence_vectors, word_targets
 
 GOOD, BAD = ("a good film", "it was good", "good , good !"), ("a bad film", "it was bad", "bad , bad !")
@@ -85,8 +87,20 @@ def test_same_seed_same_model(tiny_bert, tmp_path):
     config = dataclasses.replace(base.config, architectures=("BertForSequenceClassification",), num_labels=2)
     rows = TASKS["sst2"].read(sentiment_file(tmp_path), base, 16, 1)
     recipe = FineTuneRecipe(epochs=2, rank=2, batch=8)
-    (one, _), (two, _) = (finetune(base.model, config, TASKS["sst2"], rows, recipe, 0) for _ in range(2))
+    special = Special.of(base.tokenizer.backend)
+    (one, _), (two, _) = (finetune(base.model, config, TASKS["sst2"], rows, recipe, special) for _ in range(2))
     assert all(torch.equal(one[n], two[n]) for n in one)
+
+
+def test_hidden_pieces_are_masks_and_nothing_else_changes():
+    special = Special(pad=0, unk=1, cls=2, sep=3, mask=4)
+    rows = [Row(((((2, *range(5, 205), 3)), (0,) * 202),), 1)]
+    (hidden,) = with_hidden_pieces(rows, 0.3, special, np.random.default_rng(0))
+    ids, kinds = hidden.sequences[0]
+    changed = [new for old, new in zip(rows[0].sequences[0][0], ids, strict=True) if new != old]
+    assert set(changed) == {special.mask}
+    assert 40 <= len(changed) <= 80
+    assert (ids[0], ids[-1], kinds, hidden.target) == (2, 3, (0,) * 202, 1)
 
 
 def test_batches_read_every_row_once_a_pass():
