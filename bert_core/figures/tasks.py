@@ -24,7 +24,7 @@ def label_figure(probabilities: Array, tokens: Sequence[str], labels: Sequence[s
         hovertemplate="%{x}<br>%{y}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "token", "label", height=140 + 30 * len(labels))
     figure.update_yaxes(type="category", autorange="reversed")
-    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0)
+    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 4 else 0)
 
 
 def token_pairs_figure(cosines: Array, first: Sequence[str], second: Sequence[str]) -> go.Figure:

@@ -32,7 +32,7 @@ class Influence(NamedTuple):
 
     Attributes:
         tokens: (T,) the pieces.
-        content: positions that are not specials, in order.
+        content: positions that can be left out, in order: neither specials nor typed [MASK]s.
         left_out: (T,) what the class's logit loses without the token.
         gradients: (T,) integrated gradients, in the same unit.
         attention: (T,) weight from [CLS], mean over the heads of the last

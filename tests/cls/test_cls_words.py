@@ -68,3 +68,11 @@ def test_the_head_of_the_next_sentence_lab_can_be_opened():
     logit = load_engine("twin-bert").run(TraceRequest(*PAIR.values(), model="twin-bert")).nsp_logits.max()
     words = "\n".join(element.proto.body for element in opened.get("html"))
     assert f"the run itself gave {signed(float(logit), 4)}" in words
+
+
+def test_a_typed_mask_is_not_what_the_accounts_differ_on():
+    at = visit("cls", text="The film was [MASK] and loud.", pair="It was a [MASK] joy.")
+    assert not at.exception
+    said = " ".join(element.proto.body for element in at.get("html"))
+    assert "They differ most on" in said
+    assert "differ most on “[MASK]”" not in said

@@ -120,3 +120,13 @@ def test_the_shortest_texts_have_their_answer(view, text):
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_anything_in_the_address_gets_an_answer(text, view, mask):
     is_ready(visit("masking", text=text, view=view, mask=mask))
+
+
+def test_where_no_gap_is_open_there_are_sentences_to_try():
+    at = visit("masking", text="")
+    tries = [button for button in at.button if button.key.startswith("try_masking")]
+    assert len(tries) == 3
+    tries[0].click().run()
+    assert at.text_input(key="text").value == tries[0].label
+    assert drawn(at, "gaps")["cards"]
+    assert not [button for button in at.button if button.key.startswith("try_masking")]

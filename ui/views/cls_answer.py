@@ -110,7 +110,8 @@ def _influence(here: Here, trace: Trace, index: int) -> Influence:
     request = TraceRequest(here.text, here.pair, model=here.model)
     left_out, gradients = state.or_stop(lambda: _attributions(request, index))
     moved = abs(gradients.output - gradients.baseline) > LEAST_CHANGE
-    return Influence(trace.encoding.tokens, trace.encoding.content, left_out.values, gradients.values,
+    content = tuple(n for n in trace.encoding.content if n not in trace.encoding.mask_positions)
+    return Influence(trace.encoding.tokens, content, left_out.values, gradients.values,
                      attention_of_layer(trace), left_out.output, gradients.gap if moved else None)
 
 

@@ -8,10 +8,14 @@ from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace
 from ui import chips, components, state
 from ui.state import Here
+from ui.views import task_models
 
 #: Gaps that get a card; more are counted.
 MAX_CARDS = 12
 NO_GAP = "Click a token to hide it, or type [MASK] in the sentence."
+#: Sentences with a gap, offered where none is open.
+TO_TRY = ("The [MASK] barked all night.", "A man is riding a [MASK] down the street.",
+          "Two dogs [MASK] through the snow.")
 
 
 def need_head(here: Here) -> None:
@@ -42,6 +46,8 @@ def fill_in(here: Here, k: int) -> None:
         if len(trace.mlm_positions) > MAX_CARDS:
             hint = f"The first {MAX_CARDS} of {len(trace.mlm_positions)} gaps have a card."
     mount_gaps("gaps", encoding, masked, cards, hint)
+    if not cards:
+        task_models.try_buttons([(text, None) for text in TO_TRY], "masking")
 
 
 def gap_cards(here: Here, trace: Trace, encoding: Encoding, k: int) -> list[dict]:

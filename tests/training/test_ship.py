@@ -1,0 +1,53 @@
+"""Finished runs arrive whole where the shipped models stand, and are scored by the commands on their cards."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def ship(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("ship", ROOT / "scripts" / "ship.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "shipped").mkdir()
+    monkeypatch.setattr(module, "SHIPPED", tmp_path / "shipped")
+    return module
+
+
+@pytest.mark.parametrize("inner", ["model", "."])
+def test_take_copies_weights_settings_and_curve(ship, tmp_path, inner):
+    folder = tmp_path / "run" / inner
+    folder.mkdir(parents=True)
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_text(f"{name} of the run", encoding="utf-8")
+    for name in ("run.json", "curve.jsonl"):
+        (tmp_path / "run" / name).write_text(f"{name} of the run", encoding="utf-8")
+    ship.take(tmp_path / "run", "twin")
+    arrived = {path.name: path.read_text(encoding="utf-8") for path in (ship.SHIPPED / "twin").iterdir()}
+    assert arrived == {name: f"{name} of the run" for name in
+                       ("config.json", "model.safetensors", "run.json", "curve.jsonl")}
+
+
+def test_an_unfinished_run_is_not_taken(ship, tmp_path):
+    (tmp_path / "run").mkdir()
+    with pytest.raises(FileNotFoundError):
+        ship.take(tmp_path / "run", "twin")
+
+
+def test_scores_come_from_the_command_on_the_card(ship, capsys):
+    card = {"scores": [{"command": "python -m bert_core nsp 'one day' 'the next' --json"}] * 2}
+    (ship.SHIPPED / "twin-bert").mkdir()
+    (ship.SHIPPED / "twin-bert" / "card.json").write_text(json.dumps(card), encoding="utf-8")
+    ship.score(["twin-bert"])
+    (line,) = capsys.readouterr().out.splitlines()
+    found = json.loads(line)
+    assert found["model"] == "twin-bert"
+    assert found["command"] == card["scores"][0]["command"]
+    assert 0 <= found["is_next"] <= 1
