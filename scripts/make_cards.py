@@ -22,9 +22,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="write card.json and CARD.md beside every shipped model")
     parser.add_argument("scores", help="file of evaluate's JSON lines, each with the `command` that gave it")
     parser.add_argument("--hardware", required=True)
+    parser.add_argument("--models", nargs="+", choices=shipped_names(), default=shipped_names(),
+                        help="whose cards to write (default: all)")
     args = parser.parse_args()
     scores = [json.loads(line) for line in Path(args.scores).read_text(encoding="utf-8").splitlines() if line.strip()]
-    for name in shipped_names():
+    for name in args.models:
         run = json.loads((SHIPPED / name / "run.json").read_text(encoding="utf-8"))
         write_card(SHIPPED / name, card(name, run, [s for s in scores if s["model"] == name], args.hardware))
 

@@ -2,7 +2,7 @@
 
     python scripts/ship.py take runs/twin-bert-3 twin-bert
     python scripts/ship.py score twin-bert twin-gpt >> scores.jsonl
-    python scripts/make_cards.py scores.jsonl --hardware "2 cores of an AMD EPYC"
+    python scripts/make_cards.py scores.jsonl --hardware "2 cores of an AMD EPYC" --models twin-bert twin-gpt
 
 `take` copies weights, config, settings and curve of a run of `pretrain` or
 `finetune`. `score` runs each command that stands on a model's card and prints

@@ -50,7 +50,7 @@ LIMITS = {
         "Says `acceptable` too often: of the unacceptable sentences it finds about four in ten.",
     ),
     "twin-bert-squad": (
-        "Half of its answers are not exactly right: it shows how a span is chosen, not what is true.",
+        "Its answers are often not exactly right (see `exact_match`): it shows how a span is chosen, not what is true.",
     ),
     "twins": (
         "Trained on very little text for a language model; facts are often wrong and rare words are guessed badly.",
@@ -58,7 +58,7 @@ LIMITS = {
         "English only, lower-cased; other scripts are [UNK] or single letters.",
     ),
     "tasks": (
-        "Stands on twin-bert and inherits its gaps; trained on a part of the training set, as `rows` says.",
+        "Stands on twin-bert and inherits its gaps; trained on as many rows as `rows` says.",
         "For teaching. Not for decisions about people.",
     ),
 }
