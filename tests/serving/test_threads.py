@@ -6,8 +6,14 @@ import sys
 
 import pytest
 
-ASK = "import sys, os, bert_core; print(os.environ.get('OMP_WAIT_POLICY'), os.environ.get('GOMP_SPINCOUNT'), "
+ASK = "import sys, os, {}; print(os.environ.get('OMP_WAIT_POLICY'), os.environ.get('GOMP_SPINCOUNT'), "
 ASK += "'torch' in sys.modules)"
+
+
+def said_by(imported: str, chosen: dict[str, str]) -> str:
+    own = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+    asked = [sys.executable, "-c", ASK.format(imported)]
+    return subprocess.run(asked, env=own | chosen, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.mark.parametrize(("chosen", "found"), [
@@ -16,6 +22,14 @@ ASK += "'torch' in sys.modules)"
     ({"GOMP_SPINCOUNT": "7"}, "None 7 False"),
 ])
 def test_threads_wait_briefly_unless_told_otherwise(chosen, found):
-    own = {k: v for k, v in os.environ.items() if k not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
-    said = subprocess.run([sys.executable, "-c", ASK], env=own | chosen, capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == found
+    assert said_by("bert_core", chosen) == found
+
+
+@pytest.mark.parametrize(("chosen", "found"), [
+    ({}, "PASSIVE 0 False"),
+    ({"OMP_WAIT_POLICY": "ACTIVE", "GOMP_SPINCOUNT": "5000"}, "PASSIVE 0 False"),
+    ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE None False"),
+    ({"GOMP_SPINCOUNT": "7"}, "None 7 False"),
+])
+def test_a_servers_threads_sleep_at_once_unless_told_otherwise(chosen, found):
+    assert said_by("ui", chosen) == found
