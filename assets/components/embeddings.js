@@ -27,7 +27,7 @@ export default function (component) {
     const { element, context } = canvas(spacer, "bw-strips", width, height,
       `Embedding values of ${state.tokens.length} tokens in ${state.width} dimensions; arrow keys move from cell to cell`);
     drawBlocks(context, state, look, width, height, block, scroller.scrollTop, cell);
-    key.textContent = `Blue is negative, red positive, white 0. Addends and sum: ±${formatNumber(state.limit)}; after LayerNorm: ±${formatNumber(state.output_limit)}.`;
+    key.textContent = `Blue is negative, red positive, faint near 0. Addends and sum: ±${formatNumber(state.limit)}; after LayerNorm: ±${formatNumber(state.output_limit)}.`;
     return { element, block, width };
   };
   const read = () => readCell(readout, state, cell);
