@@ -124,8 +124,7 @@ def command(run: Mapping[str, Any]) -> str:
         verb = "finetune"
     else:
         keys = ("corpus", "objective", "init", "packed", "pack_tokens", "tokens", "mix", "step_tokens", "micro_tokens",
-                "optimizer", "lr", "head_lr", "word_lr", "warmup", "decay", "loss_fraction", "nsp_weight", "seed",
-                "out")
+                "optimizer", "lr", "head_lr", "warmup", "decay", "loss_fraction", "nsp_weight", "seed", "out")
         verb = "pretrain"
     flags = [f"--{key.replace('_', '-')} {run[key]}" for key in keys if run.get(key) is not None]
     frozen = ["--freeze-words"] if run.get("freeze_words") else []

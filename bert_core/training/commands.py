@@ -40,7 +40,6 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
                         help="muon: for the matrices of the layers, AdamW for the rest")
     parser.add_argument("--lr", type=float, default=5e-4, help="peak learning rate of the encoder")
     parser.add_argument("--head-lr", type=float, default=2e-3, help="peak learning rate of the heads")
-    parser.add_argument("--word-lr", type=float, help="peak learning rate of the word embeddings (default: --lr)")
     parser.add_argument("--warmup", type=float, default=0.03, help="share of the steps with a rising rate")
     parser.add_argument("--decay", type=float, default=0.4, help="share of the steps with a falling rate")
     parser.add_argument("--mask-rate", type=float, default=0.15)

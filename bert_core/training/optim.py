@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-WORDS = "bert.embeddings.word_embeddings.weight"
-
 
 def learning_rate_factor(step: int, steps: int, warmup: int, decay: int) -> float:
     """Linear rise over `warmup` steps, 1, then linear fall to 0 over the last `decay` steps.
@@ -37,24 +35,23 @@ def is_head(name: str) -> bool:
 
 def adamw(
     weights: Mapping[str, Tensor], lr: float, head_lr: float, weight_decay: float = 0.01,
-    betas: tuple[float, float] = (0.9, 0.98), word_lr: float | None = None,
+    betas: tuple[float, float] = (0.9, 0.98),
 ) -> torch.optim.AdamW:
     """AdamW over the weights that require grad, in name order.
 
     Args:
         lr: peak learning rate of the encoder.
         head_lr: peak learning rate of the heads.
-        word_lr: peak learning rate of the word embeddings; None is `lr`.
     """
-    groups: dict[tuple[float, bool], list[Tensor]] = {}
+    groups: dict[tuple[bool, bool], list[Tensor]] = {}
     for name in sorted(weights):
         if weights[name].requires_grad:
-            words = word_lr if word_lr is not None and name == WORDS else lr
-            groups.setdefault((head_lr if is_head(name) else words, decays(name)), []).append(weights[name])
+            groups.setdefault((is_head(name), decays(name)), []).append(weights[name])
     return torch.optim.AdamW(
         [
-            {"params": params, "lr": peak, "peak_lr": peak, "weight_decay": weight_decay if decay else 0.0}
-            for (peak, decay), params in sorted(groups.items())
+            {"params": params, "lr": head_lr if head else lr, "peak_lr": head_lr if head else lr,
+             "weight_decay": weight_decay if decay else 0.0}
+            for (head, decay), params in sorted(groups.items())
         ],
         betas=betas, fused=True,
     )
@@ -84,10 +81,7 @@ class Together:
             part.zero_grad(set_to_none)
 
 
-def muon(
-    weights: Mapping[str, Tensor], lr: float, head_lr: float, weight_decay: float = 0.01,
-    word_lr: float | None = None,
-) -> Together:
+def muon(weights: Mapping[str, Tensor], lr: float, head_lr: float, weight_decay: float = 0.01) -> Together:
     """Muon (Jordan et al. 2024) for the matrices of the encoder's layers, AdamW for all else.
 
     An update of Muon is scaled to the root mean square of one of AdamW's (Liu
@@ -96,13 +90,12 @@ def muon(
     Args:
         lr: peak learning rate of the encoder.
         head_lr: peak learning rate of the heads.
-        word_lr: peak learning rate of the word embeddings; None is `lr`.
     """
     matrices = {n for n, w in weights.items() if n.startswith("bert.encoder.") and w.dim() == 2 and w.requires_grad}
     rest = {n: w for n, w in weights.items() if n not in matrices}
     group = {"params": [weights[n] for n in sorted(matrices)], "peak_lr": lr}
     first = torch.optim.Muon([group], lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
-    return Together(first, adamw(rest, lr, head_lr, weight_decay, word_lr=word_lr))
+    return Together(first, adamw(rest, lr, head_lr, weight_decay))
 
 
 #: What `--optimizer` names.

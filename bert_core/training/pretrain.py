@@ -26,10 +26,11 @@ from torch import Tensor
 from bert_core.config import BertConfig
 from bert_core.model import Model
 from bert_core.training.objectives import Losses, Objective, Sample, losses
-from bert_core.training.optim import OPTIMIZERS, WORDS, clip_gradients, learning_rate_factor, set_learning_rate
+from bert_core.training.optim import OPTIMIZERS, clip_gradients, learning_rate_factor, set_learning_rate
 from bert_core.training.packing import Packed
 
 STATE = "state.safetensors"
+WORDS = "bert.embeddings.word_embeddings.weight"
 
 #: What one more forward and backward pass costs, in pieces, and how many keys
 #: cost a query as much as all the rest of its piece (measured, 6 x 384).
@@ -46,7 +47,6 @@ class Recipe:
         micro_tokens: most padded pieces in one forward pass.
         optimizer: 'adamw', or 'muon' for the matrices of the layers.
         lr, head_lr: peak learning rates of encoder and heads.
-        word_lr: peak learning rate of the word embeddings; None is `lr`.
         tokens: pieces to read in all; None reads all that is packed. May be
             changed from one sitting to the next until the fall has begun.
         warmup, decay: shares of the steps with a rising and a falling
@@ -64,7 +64,6 @@ class Recipe:
     optimizer: str = "adamw"
     lr: float = 5e-4
     head_lr: float = 2e-3
-    word_lr: float | None = None
     tokens: int | None = None
     warmup: float = 0.03
     decay: float = 0.4
@@ -144,9 +143,7 @@ class Trainer:
             n: w.to(device).requires_grad_(not (recipe.freeze_words and n == WORDS)) for n, w in sorted(weights.items())
         }
         self.model = Model(config, self.weights)
-        self.optimizer = OPTIMIZERS[recipe.optimizer](
-            self.weights, recipe.lr, recipe.head_lr, recipe.weight_decay, word_lr=recipe.word_lr
-        )
+        self.optimizer = OPTIMIZERS[recipe.optimizer](self.weights, recipe.lr, recipe.head_lr, recipe.weight_decay)
         self.plan = steps_of(packed, recipe.step_tokens, recipe.tokens)
         self.step = 0
         self.seconds = 0.0

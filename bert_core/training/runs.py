@@ -35,7 +35,7 @@ def pretrain(args: argparse.Namespace) -> dict:
     weights, fresh = start_weights(config, found, args.objective, bias, args.seed)
     recipe = Recipe(
         step_tokens=args.step_tokens, micro_tokens=args.micro_tokens, lr=args.lr, head_lr=args.head_lr,
-        word_lr=args.word_lr, tokens=args.tokens, warmup=args.warmup, decay=args.decay, nsp_weight=args.nsp_weight,
+        tokens=args.tokens, warmup=args.warmup, decay=args.decay, nsp_weight=args.nsp_weight,
         precision=pick_precision(args.precision, device), save_seconds=args.save_seconds,
         freeze_words=args.freeze_words, optimizer=args.optimizer,
     )
