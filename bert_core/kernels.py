@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bert_core import huge_pages
 from bert_core.layout import LAYER_ROLES
 from bert_core.model import PROJECTIONS, Model, activate, decoder_weight, joined_name
 
@@ -35,6 +36,8 @@ _WORTH_IT = 0.95
 #: Bytes of weights that the self-test goes round, more than a processor keeps in its cache.
 _CACHE_BYTES = 40 * 2**20
 _MOST_COPIES = 16
+#: Packed weights of fewer bytes than this stay in small pages: a processor's cache holds much of them.
+_WORTH_MOVING = 64 * 2**20
 #: Largest difference from F.linear, relative to the largest output, that is rounding in float32.
 _TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
 
@@ -49,23 +52,35 @@ def linear_names(model: Model) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def pack_linear(weight: Tensor, bias: Tensor | None) -> Linear:
-    """One linear as a callable(x, activation) over weights in oneDNN's own layout.
+@dataclass(frozen=True)
+class PackedLinear:
+    """One linear over weights in oneDNN's own layout.
+
+    Attributes:
+        blocked: (out, in) weights; only oneDNN's operators can read them.
+        bias: (out,) or None.
+    """
+
+    blocked: Tensor
+    bias: Tensor | None
+
+    def __call__(self, x: Tensor, activation: str | None) -> Tensor:
+        """(..., in) -> (..., out)."""
+        fused = activation in ("gelu", "relu", "tanh")
+        algorithm = "none" if activation == "gelu" else ""
+        run = torch.ops.mkldnn._linear_pointwise
+        out = run(x, self.blocked, self.bias, activation if fused else "none", [], algorithm)
+        return out if fused or activation is None else activate(out, activation)
+
+
+def pack_linear(weight: Tensor, bias: Tensor | None) -> PackedLinear:
+    """A linear packed for oneDNN.
 
     Args:
         weight: (out, in), float32 or bfloat16, on the CPU.
         bias: (out,) or None.
     """
-    blocked = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _ROWS_HINT)
-    run = torch.ops.mkldnn._linear_pointwise
-
-    def packed_linear(x: Tensor, activation: str | None) -> Tensor:
-        fused = activation in ("gelu", "relu", "tanh")
-        algorithm = "none" if activation == "gelu" else ""
-        out = run(x, blocked, bias, activation if fused else "none", [], algorithm)
-        return out if fused or activation is None else activate(out, activation)
-
-    return packed_linear
+    return PackedLinear(torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _ROWS_HINT), bias)
 
 
 def usable(dtype: torch.dtype) -> bool:
@@ -134,13 +149,16 @@ def rows_worth_it(dtype: torch.dtype, out: int, width: int) -> int:
     return most
 
 
-def guarded(fast: Linear, plain: Linear, most_rows: int) -> Linear:
+@dataclass(frozen=True)
+class Guarded:
     """The packed product up to so many rows, the plain one beyond."""
 
-    def choose(x: Tensor, activation: str | None) -> Tensor:
-        return (fast if x.numel() // x.shape[-1] <= most_rows else plain)(x, activation)
+    fast: PackedLinear
+    plain: Linear
+    most_rows: int
 
-    return choose
+    def __call__(self, x: Tensor, activation: str | None) -> Tensor:
+        return (self.fast if x.numel() // x.shape[-1] <= self.most_rows else self.plain)(x, activation)
 
 
 def plain_linear(weight: Tensor, bias: Tensor | None) -> Linear:
@@ -164,7 +182,7 @@ def packed(model: Model) -> Model:
         return model
     config = model.config
     most = rows_worth_it(model.dtype, config.intermediate_size, config.hidden_size)
-    fast: dict[str, Linear] = {}
+    fast: dict[str, Guarded] = {}
     if most:
         linears = {name: (f"{name}.weight", f"{name}.bias") for name in linear_names(model)}
         fast = {name: _packed_one(model.weights[w], model.weights.get(b), most) for name, (w, b) in linears.items()}
@@ -174,14 +192,23 @@ def packed(model: Model) -> Model:
         most = rows_worth_it(model.dtype, *decoder.shape)
         if most:
             fast[model.names.word] = _packed_one(decoder, model.weights[model.names.mlm_bias], most)
+    _keep_in_huge_pages(fast.values())
     return replace(model, fast_linear=fast) if fast else model
 
 
-def _packed_one(weight: Tensor, bias: Tensor | None, most_rows: int) -> Linear:
-    return guarded(pack_linear(weight, bias), plain_linear(weight, bias), most_rows)
+def _keep_in_huge_pages(linears: Iterable[Guarded]) -> None:
+    """A large model's packed weights come from memory at every pass: in few pages they come sooner."""
+    spans = [huge_pages.span_of(one.fast.blocked) for one in linears]
+    found = [span for span in spans if span is not None]
+    if sum(size for _, size in found) >= _WORTH_MOVING:
+        huge_pages.gather(found)
 
 
-def _joined(model: Model, index: int, most_rows: int) -> Linear:
+def _packed_one(weight: Tensor, bias: Tensor | None, most_rows: int) -> Guarded:
+    return Guarded(pack_linear(weight, bias), plain_linear(weight, bias), most_rows)
+
+
+def _joined(model: Model, index: int, most_rows: int) -> Guarded:
     """Query, key and value of a layer side by side as one packed product, (..., D) -> (..., 3 D)."""
     names = [model.names.of_layer(index, role) for role in PROJECTIONS]
     weights = [model.weights[f"{name}.weight"] for name in names]
@@ -192,4 +219,4 @@ def _joined(model: Model, index: int, most_rows: int) -> Linear:
         out = torch.cat([F.linear(x, w, b) for w, b in zip(weights, biases, strict=True)], dim=-1)
         return out if activation is None else activate(out, activation)
 
-    return guarded(fast, one_by_one, most_rows)
+    return Guarded(fast, one_by_one, most_rows)
