@@ -136,12 +136,13 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
         vocabulary = whole.pop("vocabulary", None)
         return [_freeze(loaded, row, n, whole, lambda places, n=n: vocabulary[n, places])
                 for n, row in enumerate(rows)]
-    kept = _Kept(loaded.config, inputs, wanted, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
-    embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.room)
-    kept.take_embeddings(embeddings)
-    whole = kept.batch_first() | _head_arrays(loaded, hidden, wanted)
-    return [_freeze(loaded, row, n, whole, lambda places, n=n: bert.mlm_logits(loaded.model, hidden[n, places]))
-            for n, row in enumerate(rows)]
+    with torch.inference_mode():  # less bookkeeping an operation than no_grad: 2 to 6 % of a short sentence
+        kept = _Kept(loaded.config, inputs, wanted, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
+        embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.room)
+        kept.take_embeddings(embeddings)
+        whole = kept.batch_first() | _head_arrays(loaded, hidden, wanted)
+        return [_freeze(loaded, row, n, whole, lambda places, n=n: bert.mlm_logits(loaded.model, hidden[n, places]))
+                for n, row in enumerate(rows)]
 
 
 class _Kept:
