@@ -9,15 +9,15 @@ export default function (component) {
   onThemeChange(parentElement, draw);
 }
 
+const COLUMNS = ["Relation", "Head here", "Direction", "Right", "Best fixed distance", "Cases", "Verdict", "bert-base, published"];
+
 function whole(p) { return `${(100 * p).toFixed(0)} %`; }
 
 function drawRoles(component, root, data) {
   const table = make("table"), head = table.createTHead().insertRow();
   const says = make("p", "roles-more", `${data.model} on ${data.sentences} shipped sentences: each head was chosen on one half and scored on the other. ` +
     `Published: ${data.source}. ${data.note}`);
-  for (const name of ["Relation", "Head here", "Direction", "Right", "Best fixed distance", "Cases", "Verdict", "bert-base, published"]) {
-    head.append(make("th", "", name, { scope: "col" }));
-  }
+  for (const name of COLUMNS) head.append(make("th", "", name, { scope: "col" }));
   const body = table.createTBody();
   for (const row of data.rows) {
     const line = body.insertRow(), open = make("button", "", `${row.layer + 1}-${row.head + 1}`, { type: "button", title: "Open this head below" });
@@ -27,6 +27,7 @@ function drawRoles(component, root, data) {
     line.append(make("td", "roles-text", row.direction), meter(row), make("td", "", `${whole(row.baseline)} (${row.offset > 0 ? "+" : ""}${row.offset})`),
       make("td", "", String(row.n)), make("td", row.holds ? "roles-yes" : "roles-no", row.holds ? "stands out" : "no better"),
       make("td", "", `${row.published.head}: ${row.published.accuracy} % (${row.published.baseline} %)`));
+    [...line.cells].forEach((cell, i) => cell.setAttribute("data-column", COLUMNS[i]));  // what a phone writes before it
   }
   const scroll = make("div", "roles-scroll", "", { tabindex: "0", role: "region", "aria-label": "Table of the heads tested" });
   scroll.append(table);
