@@ -9,6 +9,7 @@ that the checkpoint lacks is absent, never initialised.
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor
 
 from bert_core.config import ACTIVATIONS, BertConfig
-from bert_core.layout import LAYOUTS
+from bert_core.layout import LAYOUTS, layout_for
 from bert_core.loading import shared
 from bert_core.loading.check import canonical_names, is_ours, plan
 from bert_core.loading.describe import ModelInfo, count_parameters, describe, gaps
@@ -36,6 +37,8 @@ __all__ = ["SHIPPED", "LoadError", "Loaded", "ModelInfo", "build", "describe_mod
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
 #: Longest name that is looked up on disk, in characters.
 MAX_NAME = 255
+#: Word tables of shipped models that are in use: 47 MB which the tasks share with their base.
+_WORD_TABLES: weakref.WeakValueDictionary[tuple[object, ...], Tensor] = weakref.WeakValueDictionary()
 HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 
 
@@ -182,9 +185,22 @@ def read_model(folder: Path, config: BertConfig, dtype: torch.dtype, device: str
     stored = stored_tensors(folder, config)
     wanted = plan(config, {name: place.shape for name, place in shared.visible(stored).items()})
     scale = float(config.extra.get("low_rank_scale", 1.0))
-    tensors = shared.read_merged(stored, list(wanted.shapes), scale)
-    weights = {n: t.to(device=device, dtype=dtype).contiguous() for n, t in tensors.items()}
+    word = f"{layout_for(config).word}.weight"
+    key = _word_table_key(stored[word], dtype, device) if word + shared.LOW_RANK_IN not in stored else None
+    table = None if key is None else _WORD_TABLES.get(key)
+    tensors = shared.read_merged(stored, [n for n in wanted.shapes if n != word or table is None], scale)
+    weights = {n: tensors[n].to(device=device, dtype=dtype).contiguous() if n in tensors else table
+               for n in wanted.shapes}
+    if key is not None:
+        _WORD_TABLES[key] = weights[word]
     return Model(config, weights, wanted.heads)
+
+
+def _word_table_key(place: Stored, dtype: torch.dtype, device: str) -> tuple[object, ...] | None:
+    """What two loads of the same table have in common; None for files of others, which are read anew each time."""
+    if not place.file.is_relative_to(SHIPPED):
+        return None
+    return (place.file, place.file.stat().st_mtime_ns, place.name, dtype, device)
 
 
 def build(config: BertConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype, device: str) -> Model:

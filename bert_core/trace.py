@@ -6,7 +6,7 @@ of read-only NumPy arrays without padding.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -44,6 +44,9 @@ _TOKEN_AXES = {
     **dict.fromkeys(("query", "key", "value"), (2,)),
     **dict.fromkeys(("attention_scores", "attention_probs"), (2, 3)),
 }
+
+#: Places at which a row's vocabulary logits are rather made together with those of other rows.
+_FEW_PLACES = 32
 
 
 class MissingPart(AttributeError):
@@ -130,67 +133,81 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
     """
     rows = [prepare(loaded, request) for request in requests]
     inputs = to_inputs(loaded, rows)
-    wanted = {part for part in ALL_PARTS if any(request.wants(part) for request in requests)}
+    places = [_vocabulary_places(loaded, row) for row in rows]
     if not isinstance(loaded.model, bert.Model):
         whole = loaded.model.arrays(inputs)
         vocabulary = whole.pop("vocabulary", None)
-        return [_freeze(loaded, row, n, whole, lambda places, n=n: vocabulary[n, places])
-                for n, row in enumerate(rows)]
+        return [_freeze(loaded, row, {part: tensor[n] for part, tensor in whole.items()},
+                        None if places[n] is None else vocabulary[n, places[n]]) for n, row in enumerate(rows)]
     with torch.inference_mode():  # less bookkeeping an operation than no_grad: 2 to 6 % of a short sentence
-        kept = _Kept(loaded.config, inputs, wanted, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
+        kept = _Kept(loaded.config, rows, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
         embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.room)
         kept.take_embeddings(embeddings)
-        whole = kept.batch_first() | _head_arrays(loaded, hidden, wanted)
-        return [_freeze(loaded, row, n, whole, lambda places, n=n: bert.mlm_logits(loaded.model, hidden[n, places]))
+        wanted = {part for part in ALL_PARTS if any(request.wants(part) for request in requests)}
+        heads = _head_arrays(loaded, hidden, wanted)
+        logits = _vocabulary_logits(loaded.model, hidden, places)
+        return [_freeze(loaded, row, kept.rows[n] | {part: tensor[n] for part, tensor in heads.items()}, logits[n])
                 for n, row in enumerate(rows)]
 
 
 class _Kept:
-    """Collects the wanted intermediates, layer first: (L, B, ...)."""
+    """Collects what each row wants of the embeddings and layers, without padding.
 
-    def __init__(self, config: BertConfig, inputs: bert.Inputs, wanted: set[str], like: Tensor):
-        self.arrays: dict[str, Tensor] = {}
+    A row's arrays are its own from the start: nobody copies them later, and one
+    that is kept does not keep those of its neighbours in the batch.
+
+    Attributes:
+        rows: for each row, name -> (L, ...) or (T, D) tensor in the model's order.
+    """
+
+    def __init__(self, config: BertConfig, rows: Sequence[Prepared], like: Tensor):
+        self.rows: list[dict[str, Tensor]] = [{} for _ in rows]
         self.layers = config.num_hidden_layers
-        self.wanted = wanted
-        batch, length = inputs.input_ids.shape
+        self.wanted = [{part for part in ALL_PARTS if row.request.wants(part)} for row in rows]
+        self.lengths = [len(row.encoding) for row in rows]
+        self.longest = max(self.lengths)
         self.half = like.dtype in (torch.bfloat16, torch.float16)  # kept as float32: NumPy has no bfloat16
-        if {"attention_scores", "attention_probs"} <= wanted and not self.half:
-            shape = (self.layers, batch, config.num_attention_heads, length, length)
-            for part in ("attention_scores", "attention_probs"):
-                self.arrays[part] = memory.empty(shape, like.dtype, like.device)
+        attention = (config.num_attention_heads, self.longest, self.longest)
+        alone = len(rows) == 1 and self.wanted[0].issuperset(bert.Room._fields)
+        shape = (self.layers, *attention) if alone else (len(rows), *attention)
+        self.rooms = [] if self.half else [memory.empty(shape, like.dtype, like.device) for _ in bert.Room._fields]
+        self.alone = alone and not self.half
+        if self.alone:
+            self.rows[0] |= zip(bert.Room._fields, self.rooms, strict=True)
 
     def room(self, index: int) -> bert.Room | None:
-        """Where a layer may write its attention itself, so that it need not be copied."""
-        if self.half or "attention_scores" not in self.arrays:
+        """Where a layer writes its attention: where it stays if a row is alone, else where the next one will."""
+        if self.half:
             return None
-        return bert.Room(self.arrays["attention_scores"][index], self.arrays["attention_probs"][index])
+        return bert.Room(*(room[index : index + 1] for room in self.rooms)) if self.alone else bert.Room(*self.rooms)
 
     def take(self, index: int, out: bert.LayerOutput) -> None:
         for part, name in LAYER_PARTS.items():
-            if part in self.wanted:
-                self._put(part, self.layers, index, getattr(out, name))
-        if "hidden_states" in self.wanted:
-            self._put("hidden_states", self.layers + 1, index + 1, out.hidden)
+            self._put(part, self.layers, index, getattr(out, name))
+        self._put("hidden_states", self.layers + 1, index + 1, out.hidden)
 
     def take_embeddings(self, embeddings: bert.Embeddings) -> None:
         for part, tensor in zip(EMBEDDING_PARTS, embeddings, strict=True):
-            if part in self.wanted and tensor is not None:
-                self.arrays[part] = tensor
-        if "hidden_states" in self.wanted:
-            self._put("hidden_states", self.layers + 1, 0, embeddings.output)
+            for n, row in enumerate(self.rows):
+                if part in self.wanted[n] and tensor is not None:
+                    row[part] = tensor[n, : self.lengths[n]].clone() if len(self.rows) > 1 else tensor[n]
+        self._put("hidden_states", self.layers + 1, 0, embeddings.output)
 
-    def _put(self, part: str, count: int, index: int, tensor: Tensor) -> None:
-        if part not in self.arrays:
-            dtype = torch.float32 if self.half else tensor.dtype
-            self.arrays[part] = memory.empty((count, *tensor.shape), dtype, tensor.device)
-        slot = self.arrays[part][index]
-        if (slot.data_ptr(), slot.stride()) != (tensor.data_ptr(), tensor.stride()):
-            slot.copy_(tensor)
-
-    def batch_first(self) -> dict[str, Tensor]:
-        """Name -> (B, ...), the layers second where there are any."""
-        by_layer = {*LAYER_PARTS, "hidden_states"}
-        return {part: t.transpose(0, 1) if part in by_layer else t for part, t in self.arrays.items()}
+    def _put(self, part: str, count: int, index: int, batch: Tensor) -> None:
+        """Entry `index` of `count` of every row that wants the part, from (B, ...)."""
+        for n, row in enumerate(self.rows):
+            if part not in self.wanted[n]:
+                continue
+            tensor = batch[n]
+            if self.lengths[n] < self.longest:
+                for axis in _TOKEN_AXES[part]:
+                    tensor = tensor.narrow(axis - 1, 0, self.lengths[n])
+            if part not in row:
+                dtype = torch.float32 if self.half else tensor.dtype
+                row[part] = memory.empty((count, *tensor.shape), dtype, tensor.device)
+            slot = row[part][index]
+            if (slot.data_ptr(), slot.stride()) != (tensor.data_ptr(), tensor.stride()):
+                slot.copy_(tensor)
 
 
 def _head_arrays(loaded: Loaded, hidden: Tensor, wanted: set[str]) -> dict[str, Tensor]:
@@ -211,31 +228,46 @@ def _head_arrays(loaded: Loaded, hidden: Tensor, wanted: set[str]) -> dict[str, 
     return out
 
 
-def _vocabulary_arrays(
-    loaded: Loaded, row: Prepared, logits_at: Callable[[Tensor], Tensor]
-) -> Iterator[tuple[str, Tensor]]:
-    """mlm_positions, mlm_logits or lm_logits of one row.
+def _scored_positions(row: Prepared) -> list[int]:
+    """Positions, in reading order, that a masked-LM head scores."""
+    return list(range(len(row.encoding)) if row.request.all_logits else row.encoding.mask_positions)
+
+
+def _vocabulary_places(loaded: Loaded, row: Prepared) -> list[int] | None:
+    """Rows of the hidden states, in the model's order, whose vocabulary logits are wanted; None without such logits."""
+    heads, length = loaded.model.heads, len(row.encoding)
+    if "mlm" in heads and row.request.wants("mlm_logits"):
+        order, scored = reading_order(loaded.config, length), _scored_positions(row)
+        return scored if order is None else order[scored].tolist()
+    if "lm" in heads and row.request.wants("lm_logits"):
+        return list(range(length))
+    return None
+
+
+def _vocabulary_logits(model: bert.Model, hidden: Tensor, places: Sequence[list[int] | None]) -> list[Tensor | None]:
+    """(P, V) of each row; rows with few places share one product, as its time is the way of the table from memory.
 
     Args:
-        logits_at: positions (P,) in model order -> vocabulary logits (P, V).
+        hidden: (B, T, D).
     """
-    request, heads, length = row.request, loaded.model.heads, len(row.encoding)
-    device = loaded.model.device
-    if "mlm" in heads and (request.wants("mlm_logits") or request.wants("mlm_positions")):
-        places = list(range(length) if request.all_logits else row.encoding.mask_positions)
-        order = reading_order(loaded.config, length)
-        yield "mlm_positions", torch.tensor(places, dtype=torch.long)
-        if request.wants("mlm_logits"):
-            rows = places if order is None else order[places].tolist()
-            yield "mlm_logits", logits_at(torch.tensor(rows, dtype=torch.long, device=device))
-    if "lm" in heads and request.wants("lm_logits"):
-        yield "lm_logits", logits_at(torch.arange(length, device=device))
+    found: list[Tensor | None] = [None if at is None else hidden[n, at] for n, at in enumerate(places)]  # (P, D) each
+    few = [n for n, at in enumerate(places) if at is not None and len(at) <= _FEW_PLACES]
+    if len(few) > 1:
+        shared = bert.mlm_logits(model, torch.cat([found[n] for n in few]))
+        for n, part in zip(few, shared.split([len(places[n]) for n in few]), strict=True):
+            found[n] = part.clone()
+    else:
+        few = []
+    return [read if read is None or n in few else bert.mlm_logits(model, read) for n, read in enumerate(found)]
 
 
-def _freeze(
-    loaded: Loaded, row: Prepared, n: int, whole: Mapping[str, Tensor], logits_at: Callable[[Tensor], Tensor]
-) -> Trace:
-    """Row n without padding, in reading order, as read-only arrays."""
+def _freeze(loaded: Loaded, row: Prepared, parts: Mapping[str, Tensor], logits: Tensor | None) -> Trace:
+    """One row without padding, in reading order, as read-only arrays.
+
+    Args:
+        parts: name -> the row's tensor in the model's order, with or without padding, and more than it wants.
+        logits: (P, V) at its `_vocabulary_places`.
+    """
     encoding, request = row.encoding, row.request
     length = len(encoding)
     arrays: dict[str, Array] = {
@@ -243,9 +275,13 @@ def _freeze(
         "token_type_ids": np.array(encoding.token_type_ids), "attention_mask": np.ones(length, dtype=np.int64),
     }
     order = reading_order(loaded.config, length)
-    tensors = {part: tensor[n] for part, tensor in whole.items() if request.wants(part)}
-    tensors.update(_vocabulary_arrays(loaded, row, logits_at))
-    per_token = "token_classification" in loaded.model.heads
+    tensors = {part: tensor for part, tensor in parts.items() if request.wants(part)}
+    heads = loaded.model.heads
+    if "mlm" in heads and (request.wants("mlm_logits") or request.wants("mlm_positions")):
+        tensors["mlm_positions"] = torch.tensor(_scored_positions(row), dtype=torch.long)
+    if logits is not None:
+        tensors["mlm_logits" if "mlm" in heads else "lm_logits"] = logits
+    per_token = "token_classification" in heads
     for part, tensor in tensors.items():
         axes = _TOKEN_AXES.get(part, (0,) if part == "logits" and per_token else ())
         arrays[part] = to_numpy(tensor, axes, length, order)

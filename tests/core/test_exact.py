@@ -81,6 +81,37 @@ def test_padding_changes_nothing_that_is_not_padding(both):
             np.testing.assert_allclose(trace.arrays[name], alone.arrays[name], rtol=0, atol=ATOL, err_msg=name)
 
 
+def whole_memory(array: np.ndarray) -> int:
+    """Bytes that stay in memory as long as the array does."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array.nbytes if array.base is None else array.base.untyped_storage().nbytes()
+
+
+def test_rows_of_a_batch_get_what_each_asked_for(tiny_bert):
+    """Few places, many, none and other parts side by side: each row is its own run, in memory of its own."""
+    ours = load_model(tiny_bert, torch.float64)
+    requests = [
+        TraceRequest("the dog [MASK] all night"), TraceRequest("a cat slept", all_logits=True), TraceRequest("<"),
+        TraceRequest("the dog barked all night . " * 9, all_logits=True),
+        TraceRequest("we [MASK] home", parts=("attention_probs", "embedding_sum")),
+        TraceRequest("[MASK]", parts=("mlm_logits",)),
+    ]
+    traces = run_batch(ours, requests)
+    for request, trace in zip(requests, traces, strict=True):
+        alone = run_batch(ours, [request])[0]
+        assert trace.arrays.keys() == alone.arrays.keys()
+        for name, array in trace.arrays.items():
+            assert array.shape == alone.arrays[name].shape, name
+            if array.dtype.kind == "f":
+                np.testing.assert_allclose(array, alone.arrays[name], rtol=0, atol=ATOL, err_msg=name)
+    assert len(traces[3].mlm_logits) > 32 > len(traces[1].mlm_logits)
+    assert traces[2].mlm_logits.shape[0] == 0
+    for name in ("attention_probs", "hidden_states", "embedding_sum", "mlm_logits"):
+        rows = [trace.arrays[name] for trace in traces if trace.has(name)]
+        assert all(whole_memory(array) == array.nbytes for array in rows), name
+
+
 def test_causal_rows_are_exactly_zero_to_the_right(tiny_bert):
     ours = load_model(tiny_bert, torch.float64)
     free, causal = run_batch(ours, [TraceRequest("the dog barked all night", attention=kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -72,3 +73,29 @@ def test_a_base_that_is_not_there_and_an_update_of_nothing_are_said(shelf):
     (folder / "task" / "config.json").write_text(json.dumps(config | {"shared_tensors": ["bert.embeddings."]}))
     with pytest.raises(LoadError, match="updates a tensor that its base model does not share"):
         load_model("task")
+
+
+WORDS = "bert.embeddings.word_embeddings.weight"
+
+
+def test_a_task_stands_on_the_very_table_of_its_base(shelf):
+    base, task = load_model("base"), load_model("task")
+    assert task.model.weights[WORDS] is base.model.weights[WORDS]
+    assert load_model("task", torch.float64).model.weights[WORDS].dtype == torch.float64
+    assert task.model.weights[UPDATED] is not base.model.weights[UPDATED]
+
+
+def test_a_table_of_its_own_or_of_another_file_is_read(shelf):
+    folder, own = shelf
+    base = load_model("base")
+    before = base.model.weights[WORDS].clone()
+    vocabulary, width = before.shape
+    update = {f"{WORDS}.low_rank_in": torch.ones(1, width), f"{WORDS}.low_rank_out": torch.ones(vocabulary, 1)}
+    head = {n: t for n, t in load_file(folder / "task" / "model.safetensors").items() if n.startswith("classifier")}
+    save_file(own | update | head, folder / "task" / "model.safetensors")
+    torch.testing.assert_close(load_model("task").model.weights[WORDS], before + 0.5)
+    whole = load_file(folder / "base" / "model.safetensors")
+    save_file(whole | {WORDS: whole[WORDS] + 1}, folder / "base" / "model.safetensors")
+    os.utime(folder / "base" / "model.safetensors", ns=(1, 1))
+    torch.testing.assert_close(load_model("base").model.weights[WORDS], before + 1)
+    assert torch.equal(base.model.weights[WORDS], before)

@@ -169,9 +169,10 @@ def in_steps(loaded, request, count, log):
 
 def test_a_call_takes_turns_with_the_others(engine, monkeypatch):
     log: list[str] = []
-    gate = threading.Event()
+    taken, gate = threading.Event(), threading.Event()
 
     def noted(loaded, requests):
+        taken.set()
         gate.wait(60)
         log.extend(request.text for request in requests)
         return run_batch(loaded, requests)
@@ -180,6 +181,7 @@ def test_a_call_takes_turns_with_the_others(engine, monkeypatch):
     got: dict[str, object] = {}
     plain = threading.Thread(target=lambda: got.update(first=engine.run(TraceRequest(text="first"))))
     plain.start()  # holds the worker until all the others wait
+    assert taken.wait(60)
     calls = [threading.Thread(target=lambda who=who: got.update(
         {who: engine.call(in_steps, TraceRequest(text=who), 3, log, visitor=who)})) for who in ("ann", "bo")]
     for number, call in enumerate(calls):
