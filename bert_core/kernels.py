@@ -21,7 +21,7 @@ from torch import Tensor
 
 from bert_core import huge_pages
 from bert_core.layout import LAYER_ROLES
-from bert_core.model import PROJECTIONS, Model, activate, decoder_weight, joined_name
+from bert_core.model import PROJECTIONS, Model, activate, decoder_weight, joined_name, linear
 
 Linear = Callable[[Tensor, str | None], Tensor]
 
@@ -161,22 +161,13 @@ class Guarded:
         return (self.fast if x.numel() // x.shape[-1] <= self.most_rows else self.plain)(x, activation)
 
 
-def plain_linear(weight: Tensor, bias: Tensor | None) -> Linear:
-    """F.linear and an activation, as a callable like the packed one."""
-
-    def run(x: Tensor, activation: str | None) -> Tensor:
-        out = F.linear(x, weight, bias)
-        return out if activation is None else activate(out, activation)
-
-    return run
-
-
 @torch.no_grad()
 def packed(model: Model) -> Model:
     """The same model with its linears packed, or the model itself where that doesn't help.
 
     Packed copies stand beside the plain weights (which training, export and the
-    views of single numbers read), so memory for them doubles.
+    views of single numbers read), so memory for them doubles, but for the
+    matrices of a task, which are made from its base's when somebody reads them.
     """
     if model.device.type != "cpu" or model.fast_linear or not usable(model.dtype):
         return model
@@ -184,14 +175,13 @@ def packed(model: Model) -> Model:
     most = rows_worth_it(model.dtype, config.intermediate_size, config.hidden_size)
     fast: dict[str, Guarded] = {}
     if most:
-        linears = {name: (f"{name}.weight", f"{name}.bias") for name in linear_names(model)}
-        fast = {name: _packed_one(model.weights[w], model.weights.get(b), most) for name, (w, b) in linears.items()}
+        fast = {name: _packed_one(model, name, most) for name in linear_names(model)}
         fast |= {joined_name(model, i): _joined(model, i, most) for i in range(config.num_hidden_layers)}
     if model.heads & {"mlm", "lm"}:
         decoder = decoder_weight(model)
         most = rows_worth_it(model.dtype, *decoder.shape)
         if most:
-            fast[model.names.word] = _packed_one(decoder, model.weights[model.names.mlm_bias], most)
+            fast[model.names.word] = _packed_decoder(model, most)
     _keep_in_huge_pages(fast.values())
     return replace(model, fast_linear=fast) if fast else model
 
@@ -204,19 +194,27 @@ def _keep_in_huge_pages(linears: Iterable[Guarded]) -> None:
         huge_pages.gather(found)
 
 
-def _packed_one(weight: Tensor, bias: Tensor | None, most_rows: int) -> Guarded:
-    return Guarded(pack_linear(weight, bias), plain_linear(weight, bias), most_rows)
+def _packed_one(model: Model, name: str, most_rows: int) -> Guarded:
+    """The linear called `name`; the plain one looks its weights up when it is called, so that nobody keeps them."""
+    packed_one = pack_linear(model.weights[f"{name}.weight"], model.weights.get(f"{name}.bias"))
+    return Guarded(packed_one, lambda x, activation: linear(model, x, name, activation), most_rows)
+
+
+def _packed_decoder(model: Model, most_rows: int) -> Guarded:
+    """The projection to the vocabulary."""
+    bias = model.weights[model.names.mlm_bias]
+    packed_one = pack_linear(decoder_weight(model), bias)
+    return Guarded(packed_one, lambda x, _activation: F.linear(x, decoder_weight(model), bias), most_rows)
 
 
 def _joined(model: Model, index: int, most_rows: int) -> Guarded:
     """Query, key and value of a layer side by side as one packed product, (..., D) -> (..., 3 D)."""
     names = [model.names.of_layer(index, role) for role in PROJECTIONS]
-    weights = [model.weights[f"{name}.weight"] for name in names]
     biases = [model.weights.get(f"{name}.bias") for name in names]
-    fast = pack_linear(torch.cat(weights), None if biases[0] is None else torch.cat(biases))
+    fast = pack_linear(torch.cat([model.weights[f"{name}.weight"] for name in names]),
+                       None if biases[0] is None else torch.cat(biases))
 
     def one_by_one(x: Tensor, activation: str | None) -> Tensor:
-        out = torch.cat([F.linear(x, w, b) for w, b in zip(weights, biases, strict=True)], dim=-1)
-        return out if activation is None else activate(out, activation)
+        return torch.cat([linear(model, x, name, activation) for name in names], dim=-1)
 
     return Guarded(fast, one_by_one, most_rows)

@@ -19,12 +19,12 @@ import torch
 from torch import Tensor
 
 from bert_core.config import ACTIVATIONS, BertConfig
-from bert_core.layout import LAYOUTS, layout_for
+from bert_core.layout import LAYOUTS
 from bert_core.loading import shared
 from bert_core.loading.check import canonical_names, is_ours, plan
 from bert_core.loading.describe import ModelInfo, count_parameters, describe, gaps
 from bert_core.loading.errors import LoadError
-from bert_core.loading.files import Stored, read_headers, read_json
+from bert_core.loading.files import Stored, read_headers, read_json, read_tensors
 from bert_core.model import Model
 from bert_core.tokenizer import Tokenizer, read_tokenizer
 
@@ -37,8 +37,8 @@ __all__ = ["SHIPPED", "LoadError", "Loaded", "ModelInfo", "build", "describe_mod
 SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
 #: Longest name that is looked up on disk, in characters.
 MAX_NAME = 255
-#: Word tables of shipped models that are in use: 47 MB which the tasks share with their base.
-_WORD_TABLES: weakref.WeakValueDictionary[tuple[object, ...], Tensor] = weakref.WeakValueDictionary()
+#: Tensors of shipped models that are in use: a task stands on those of its base.
+_IN_USE: weakref.WeakValueDictionary[tuple[object, ...], Tensor] = weakref.WeakValueDictionary()
 HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 
 
@@ -185,19 +185,24 @@ def read_model(folder: Path, config: BertConfig, dtype: torch.dtype, device: str
     stored = stored_tensors(folder, config)
     wanted = plan(config, {name: place.shape for name, place in shared.visible(stored).items()})
     scale = float(config.extra.get("low_rank_scale", 1.0))
-    word = f"{layout_for(config).word}.weight"
-    key = _word_table_key(stored[word], dtype, device) if word + shared.LOW_RANK_IN not in stored else None
-    table = None if key is None else _WORD_TABLES.get(key)
-    tensors = shared.read_merged(stored, [n for n in wanted.shapes if n != word or table is None], scale)
-    weights = {n: tensors[n].to(device=device, dtype=dtype).contiguous() if n in tensors else table
-               for n in wanted.shapes}
-    if key is not None:
-        _WORD_TABLES[key] = weights[word]
-    return Model(config, weights, wanted.heads)
+    weights = _read_shared(stored, list(wanted.shapes), dtype, device)
+    factors = {name: (out.to(device), into.to(device))
+               for name, (out, into) in shared.read_factors(stored, list(weights)).items()}
+    return Model(config, shared.OnDemand(weights, factors, scale) if factors else weights, wanted.heads)
 
 
-def _word_table_key(place: Stored, dtype: torch.dtype, device: str) -> tuple[object, ...] | None:
-    """What two loads of the same table have in common; None for files of others, which are read anew each time."""
+def _read_shared(stored: Mapping[str, Stored], names: list[str], dtype: torch.dtype, device: str) -> dict[str, Tensor]:
+    """The tensors `names` as they are stored; those of shipped files that are in use already are the very same."""
+    keys = {n: _shipped_key(stored[n], dtype, device) for n in names}
+    in_use = {n: _IN_USE.get(key) for n, key in keys.items() if key is not None}
+    read = read_tensors(stored, [n for n in names if in_use.get(n) is None])
+    weights = {n: read[n].to(device=device, dtype=dtype).contiguous() if n in read else in_use[n] for n in names}
+    _IN_USE.update({key: weights[n] for n, key in keys.items() if key is not None})
+    return weights
+
+
+def _shipped_key(place: Stored, dtype: torch.dtype, device: str) -> tuple[object, ...] | None:
+    """What two loads of the same tensor have in common; None for files of others, which are read anew each time."""
     if not place.file.is_relative_to(SHIPPED):
         return None
     return (place.file, place.file.stat().st_mtime_ns, place.name, dtype, device)

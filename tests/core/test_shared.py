@@ -82,7 +82,17 @@ def test_a_task_stands_on_the_very_table_of_its_base(shelf):
     base, task = load_model("base"), load_model("task")
     assert task.model.weights[WORDS] is base.model.weights[WORDS]
     assert load_model("task", torch.float64).model.weights[WORDS].dtype == torch.float64
-    assert task.model.weights[UPDATED] is not base.model.weights[UPDATED]
+    untouched = UPDATED.replace("value", "key")
+    assert task.model.weights[untouched] is base.model.weights[untouched]
+    assert not torch.equal(task.model.weights[UPDATED], base.model.weights[UPDATED])
+
+
+def test_an_updated_matrix_is_made_anew_and_packed_once(shelf):
+    """Nothing keeps it: what runs on it is the packed copy, and its sum is the same each time."""
+    task = load_model("task").model
+    assert task.weights[UPDATED] is not task.weights[UPDATED]
+    assert torch.equal(task.weights[UPDATED], task.weights[UPDATED])
+    assert len(task.weights) == len(list(task.weights))
 
 
 def test_a_table_of_its_own_or_of_another_file_is_read(shelf):

@@ -55,7 +55,7 @@ def test_the_three_projections_as_one_product_are_the_three(tiny_bert, monkeypat
 
 def test_beyond_the_rows_where_it_pays_f_linear_stays():
     calls = []
-    fast = kernels.Guarded(lambda x, a: calls.append(len(x)) or x, kernels.plain_linear(torch.eye(3), None), 4)
+    fast = kernels.Guarded(lambda x, a: calls.append(len(x)) or x, lambda x, a: torch.relu(x), 4)
     assert torch.equal(fast(torch.ones(5, 3), "relu"), torch.ones(5, 3))
     fast(torch.ones(4, 3), None)
     assert calls == [4]
