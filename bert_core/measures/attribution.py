@@ -173,7 +173,8 @@ class _Score:
         if reason := no_gradients(loaded):
             raise ValueError(reason)
         self.row = prepare(loaded, request)
-        self.model = replace(loaded.model, fast_linear={})  # the packed kernels have no gradient
+        # the packed kernels have no gradient; a task's matrices are made once for all passes
+        self.model = replace(loaded.model, weights=dict(loaded.model.weights), fast_linear={})
         check_target(loaded, self.row, target)
         self.order = reading_order(loaded.config, len(self.row.encoding))
         self.target = target
