@@ -277,3 +277,11 @@ def test_the_picture_can_be_saved(visitor, trace, kind):
     if kind == "SVG":
         assert data.count(b"<path") > 50
         assert b"chased" in data
+
+
+@pytest.mark.parametrize(("view", "table"), [("Roles", ".roles-scroll"), ("Attribution", ".strips-scroll")])
+def test_tables_fit_a_phone(new_visitor, view, table):
+    page = new_visitor(width=390).open("attention", view=view, text="The old dog [MASK] all night.")
+    box = page.locator(table)
+    expect(box).to_be_visible()
+    holds(page, lambda: box.evaluate("box => box.scrollWidth - box.clientWidth") <= 1)
