@@ -163,7 +163,7 @@ def exact(logits: Tensor) -> Tensor:
 
 
 class SummedLoss(torch.autograd.Function):
-    """Cross-entropy summed over rows, a few rows at a time, so that a row stays in the processor's cache.
+    """Cross-entropy summed over rows, on the CPU a few at a time, so that they stay in its cache.
 
     The gradient is softmax - one-hot; it is made with the loss and kept in the
     logits' own precision.
@@ -175,8 +175,9 @@ class SummedLoss(torch.autograd.Function):
         gradient = torch.empty_like(logits)
         total = exact(logits.new_zeros(()))
         right = torch.empty(len(targets), dtype=torch.bool, device=targets.device)
-        for start in range(0, len(targets), LOSS_ROWS):
-            part = slice(start, start + LOSS_ROWS)
+        step = LOSS_ROWS if logits.device.type == "cpu" else max(1, len(targets))
+        for start in range(0, len(targets), step):
+            part = slice(start, start + step)
             scores, own = exact(logits[part]), targets[part, None]  # (R, V), (R, 1)
             top, best = scores.max(-1, keepdim=True)
             probs = scores.softmax(-1)
