@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -38,6 +38,8 @@ _CACHE_BYTES = 40 * 2**20
 _MOST_COPIES = 16
 #: Packed weights of fewer bytes than this stay in small pages: a processor's cache holds much of them.
 _WORTH_MOVING = 64 * 2**20
+#: Most rows of a product that is always packed.
+_ANY_ROWS = 2**31
 #: Largest difference from F.linear, relative to the largest output, that is rounding in float32.
 _TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
 
@@ -145,7 +147,7 @@ def rows_worth_it(dtype: torch.dtype, out: int, width: int) -> int:
                  for _ in range(_TRIES))
         if not any(ratio <= _WORTH_IT for ratio in tries):
             break
-        most = rows if rows < _TESTED_ROWS[-1] else 2**31
+        most = rows if rows < _TESTED_ROWS[-1] else _ANY_ROWS
     return most
 
 
@@ -157,57 +159,97 @@ class Guarded:
     plain: Linear
     most_rows: int
 
+    @property
+    def blocked(self) -> Tensor:
+        return self.fast.blocked
+
     def __call__(self, x: Tensor, activation: str | None) -> Tensor:
         return (self.fast if x.numel() // x.shape[-1] <= self.most_rows else self.plain)(x, activation)
+
+
+class Unpacked(Mapping[str, Tensor]):
+    """Weights of which some are read back from oneDNN's layout, bit for bit, whenever one is asked for.
+
+    Training, export and the views of single numbers want plain matrices, but
+    seldom; kept beside the packed ones they would double a model's memory.
+
+    Args:
+        plain: name -> tensor of the others.
+        packed: name -> (weights in oneDNN's layout, the rows of them that are this tensor).
+    """
+
+    def __init__(self, plain: Mapping[str, Tensor], packed: Mapping[str, tuple[Tensor, slice]]):
+        self._plain = {name: plain[name] for name in plain if name not in packed}
+        self._packed, self._names = dict(packed), tuple(plain)
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._packed:
+            return self._plain[name]
+        blocked, rows = self._packed[name]
+        whole = blocked.to_dense()
+        return whole if rows == slice(None) else whole[rows].clone()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @torch.no_grad()
 def packed(model: Model) -> Model:
     """The same model with its linears packed, or the model itself where that doesn't help.
 
-    Packed copies stand beside the plain weights (which training, export and the
-    views of single numbers read), so memory for them doubles, but for the
-    matrices of a task, which are made from its base's when somebody reads them.
+    Where the packed product serves any number of rows, the plain matrices are
+    let go (`Unpacked`); else both stand side by side.
     """
     if model.device.type != "cpu" or model.fast_linear or not usable(model.dtype):
         return model
     config = model.config
     most = rows_worth_it(model.dtype, config.intermediate_size, config.hidden_size)
-    fast: dict[str, Guarded] = {}
+    fast: dict[str, PackedLinear | Guarded] = {}
+    back: dict[str, tuple[Tensor, slice]] = {}
     if most:
         fast = {name: _packed_one(model, name, most) for name in linear_names(model)}
-        fast |= {joined_name(model, i): _joined(model, i, most) for i in range(config.num_hidden_layers)}
+        back = {f"{name}.weight": (one.blocked, slice(None)) for name, one in fast.items()}
+        for index in range(config.num_hidden_layers):
+            joined = fast[joined_name(model, index)] = _joined(model, index, most)
+            back |= _thirds(model, index, joined.blocked)
+    weights = Unpacked(model.weights, back) if most == _ANY_ROWS else model.weights
     if model.heads & {"mlm", "lm"}:
         decoder = decoder_weight(model)
         most = rows_worth_it(model.dtype, *decoder.shape)
         if most:
             fast[model.names.word] = _packed_decoder(model, most)
     _keep_in_huge_pages(fast.values())
-    return replace(model, fast_linear=fast) if fast else model
+    return replace(model, weights=weights, fast_linear=fast) if fast else model
 
 
-def _keep_in_huge_pages(linears: Iterable[Guarded]) -> None:
+def _keep_in_huge_pages(linears: Iterable[PackedLinear | Guarded]) -> None:
     """A large model's packed weights come from memory at every pass: in few pages they come sooner."""
-    spans = [huge_pages.span_of(one.fast.blocked) for one in linears]
+    spans = [huge_pages.span_of(one.blocked) for one in linears]
     found = [span for span in spans if span is not None]
     if sum(size for _, size in found) >= _WORTH_MOVING:
         huge_pages.gather(found)
 
 
-def _packed_one(model: Model, name: str, most_rows: int) -> Guarded:
+def _guarded(fast: PackedLinear, plain: Linear, most_rows: int) -> PackedLinear | Guarded:
+    return fast if most_rows == _ANY_ROWS else Guarded(fast, plain, most_rows)
+
+
+def _packed_one(model: Model, name: str, most_rows: int) -> PackedLinear | Guarded:
     """The linear called `name`; the plain one looks its weights up when it is called, so that nobody keeps them."""
-    packed_one = pack_linear(model.weights[f"{name}.weight"], model.weights.get(f"{name}.bias"))
-    return Guarded(packed_one, lambda x, activation: linear(model, x, name, activation), most_rows)
+    fast = pack_linear(model.weights[f"{name}.weight"], model.weights.get(f"{name}.bias"))
+    return _guarded(fast, lambda x, activation: linear(model, x, name, activation), most_rows)
 
 
-def _packed_decoder(model: Model, most_rows: int) -> Guarded:
-    """The projection to the vocabulary."""
-    bias = model.weights[model.names.mlm_bias]
-    packed_one = pack_linear(decoder_weight(model), bias)
-    return Guarded(packed_one, lambda x, _activation: F.linear(x, decoder_weight(model), bias), most_rows)
+def _packed_decoder(model: Model, most_rows: int) -> PackedLinear | Guarded:
+    """The projection to the vocabulary; its table stays plain as well, for looking words up."""
+    weight, bias = decoder_weight(model), model.weights[model.names.mlm_bias]
+    return _guarded(pack_linear(weight, bias), lambda x, _activation: F.linear(x, weight, bias), most_rows)
 
 
-def _joined(model: Model, index: int, most_rows: int) -> Guarded:
+def _joined(model: Model, index: int, most_rows: int) -> PackedLinear | Guarded:
     """Query, key and value of a layer side by side as one packed product, (..., D) -> (..., 3 D)."""
     names = [model.names.of_layer(index, role) for role in PROJECTIONS]
     biases = [model.weights.get(f"{name}.bias") for name in names]
@@ -217,4 +259,11 @@ def _joined(model: Model, index: int, most_rows: int) -> Guarded:
     def one_by_one(x: Tensor, activation: str | None) -> Tensor:
         return torch.cat([linear(model, x, name, activation) for name in names], dim=-1)
 
-    return Guarded(fast, one_by_one, most_rows)
+    return _guarded(fast, one_by_one, most_rows)
+
+
+def _thirds(model: Model, index: int, blocked: Tensor) -> dict[str, tuple[Tensor, slice]]:
+    """Where query, key and value weights of a layer stand in their joined product."""
+    third = blocked.shape[0] // len(PROJECTIONS)
+    return {f"{model.names.of_layer(index, role)}.weight": (blocked, slice(third * i, third * (i + 1)))
+            for i, role in enumerate(PROJECTIONS)}

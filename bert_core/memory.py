@@ -103,3 +103,17 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> T
     except (OSError, AttributeError):  # no room, no huge pages, or a system without private mappings
         return torch.empty(shape, dtype=dtype, device=device)
     return torch.from_numpy(np.frombuffer(block, dtype=_NUMPY[dtype], count=math.prod(shape)).reshape(shape))
+
+
+def return_freed() -> bool:
+    """Hand memory that was freed back to the system; glibc keeps what lies between things in use. Takes milliseconds.
+
+    Returns:
+        Whether that can be asked for here.
+    """
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError, TypeError):
+        return False
+    trim(0)
+    return True

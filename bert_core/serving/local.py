@@ -18,6 +18,7 @@ import torch
 
 from bert_core.kernels import packed
 from bert_core.load import Loaded, load_model, with_dtype
+from bert_core.memory import return_freed
 from bert_core.model import Model
 from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
@@ -90,8 +91,10 @@ class LocalEngine:
             loaded = load_model(name, torch.float32, device)
         else:
             loaded = with_dtype(self.loaded(name), _DTYPES[precision])
-        ours = isinstance(loaded.model, Model)
-        return replace(loaded, model=packed(loaded.model)) if self.pack and ours else loaded
+        if self.pack and isinstance(loaded.model, Model):
+            loaded = replace(loaded, model=packed(loaded.model))
+            return_freed()  # the plain matrices
+        return loaded
 
     def _keep(self, key: tuple[str, str], loaded: Loaded) -> None:
         self._models[key] = loaded

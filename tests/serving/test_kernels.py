@@ -1,5 +1,6 @@
 """Packed linears: the same numbers as F.linear, and a way back where they can't be had."""
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -51,6 +52,28 @@ def test_the_three_projections_as_one_product_are_the_three(tiny_bert, monkeypat
     hidden = torch.randn(2, 3, model.config.hidden_size)
     for got, want in zip(projections(kernels.packed(model), hidden, 1), projections(model, hidden, 1), strict=True):
         torch.testing.assert_close(got, want, atol=1e-5, rtol=1e-5)
+
+
+@needs_onednn
+def test_packed_matrices_are_let_go_and_read_back_bit_for_bit(tiny_bert, monkeypatch):
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 2**31)
+    model = load_model(tiny_bert).model
+    before = {name: tensor.clone() for name, tensor in model.weights.items()}
+    matrices = [weakref.ref(model.weights[f"{name}.weight"]) for name in kernels.linear_names(model)]
+    queries = weakref.ref(model.weights[f"{model.names.of_layer(0, 'query')}.weight"])
+    fast = kernels.packed(model)
+    del model
+    assert list(fast.weights) == list(before)
+    assert all(torch.equal(fast.weights[name], tensor) for name, tensor in before.items())
+    assert queries() is None
+    assert [ref() for ref in matrices] == [None] * len(matrices)
+
+
+@needs_onednn
+def test_where_long_inputs_take_the_plain_way_its_matrices_stay(tiny_bert, monkeypatch):
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 16)
+    model = load_model(tiny_bert).model
+    assert kernels.packed(model).weights is model.weights
 
 
 def test_beyond_the_rows_where_it_pays_f_linear_stays():

@@ -1,14 +1,23 @@
 """Blocks are used again when nothing looks at them, and never before."""
 
+import mmap
+import platform
 import threading
+from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from bert_core import memory
 from bert_core.memory import Blocks, empty, rounded
 
 MIB = 2**20
+
+
+def resident():
+    """Bytes of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 def array(blocks, size):
@@ -83,3 +92,13 @@ def test_without_private_mappings_torch_gives_the_memory(monkeypatch):
 
     monkeypatch.setattr(memory._BLOCKS, "take", refuse)
     assert empty((2, 3 * MIB), torch.float32, torch.device("cpu")).shape == (2, 3 * MIB)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators give memory back by themselves")
+def test_freed_memory_goes_back_to_the_system():
+    pieces = [np.ones(100_000, dtype=np.uint8) for _ in range(3000)]
+    del pieces[:-1]  # the last one stands above them all
+    before = resident()
+    assert memory.return_freed()
+    assert before - resident() > 200 * MIB
+    assert pieces[0].all()
