@@ -13,6 +13,7 @@ import ctypes
 import math
 import mmap
 import threading
+import time
 import weakref
 from collections import deque
 
@@ -24,6 +25,8 @@ from torch import Tensor
 _LEAST_BYTES = 4 * 2**20
 #: Most bytes that wait for the next Trace: one of a base-size model at 512 tokens.
 _MOST_IDLE_BYTES = 640 * 2**20
+#: How long they wait where `let_go_unused` is called: somebody who types a long text takes them again sooner.
+_MOST_IDLE_SECONDS = 10.0
 _ADVICE = getattr(mmap, "MADV_HUGEPAGE", None)
 _NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
@@ -40,14 +43,21 @@ class Blocks:
 
     def __init__(self, most_idle: int = _MOST_IDLE_BYTES) -> None:
         self.most_idle = most_idle
-        self._idle: list[mmap.mmap] = []  # the one that came back last at the end
+        self._idle: list[tuple[mmap.mmap, float]] = []  # and since when; the one that came back last at the end
         self._returned: deque[mmap.mmap] = deque()  # not sorted in yet
         self._lock = threading.Lock()
 
     @property
     def idle_bytes(self) -> int:
         """Bytes that wait for a taker."""
-        return sum(map(len, (*self._idle, *self._returned)))
+        return sum(len(pages) for pages, _ in self._idle) + sum(map(len, self._returned))
+
+    def let_go(self, seconds: float) -> None:
+        """Give back to the kernel what nobody took for so long."""
+        with self._lock:
+            self._sort_in()
+            latest = time.monotonic() - seconds
+            self._idle = [(pages, since) for pages, since in self._idle if since > latest]
 
     def take(self, size: int) -> ctypes.Array[ctypes.c_char]:
         """At least `size` bytes; whatever refers to the result keeps it.
@@ -58,8 +68,8 @@ class Blocks:
         wanted = rounded(size)
         with self._lock:
             self._sort_in()
-            found = next((n for n in reversed(range(len(self._idle))) if len(self._idle[n]) == wanted), None)
-            pages = None if found is None else self._idle.pop(found)
+            found = next((n for n in reversed(range(len(self._idle))) if len(self._idle[n][0]) == wanted), None)
+            pages = None if found is None else self._idle.pop(found)[0]
         if pages is None:
             pages = mmap.mmap(-1, wanted, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             if _ADVICE is not None:
@@ -79,8 +89,8 @@ class Blocks:
 
     def _sort_in(self) -> None:
         while self._returned:
-            self._idle.append(self._returned.popleft())
-        while sum(map(len, self._idle)) > self.most_idle:
+            self._idle.append((self._returned.popleft(), time.monotonic()))
+        while sum(len(pages) for pages, _ in self._idle) > self.most_idle:
             self._idle.pop(0)
 
 
@@ -103,6 +113,11 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> T
     except (OSError, AttributeError):  # no room, no huge pages, or a system without private mappings
         return torch.empty(shape, dtype=dtype, device=device)
     return torch.from_numpy(np.frombuffer(block, dtype=_NUMPY[dtype], count=math.prod(shape)).reshape(shape))
+
+
+def let_go_unused() -> None:
+    """Give waiting blocks back that no Trace took for a while; a server calls it every second or so."""
+    _BLOCKS.let_go(_MOST_IDLE_SECONDS)
 
 
 def return_freed() -> bool:

@@ -18,7 +18,7 @@ import torch
 
 from bert_core.kernels import packed
 from bert_core.load import Loaded, load_model, with_dtype
-from bert_core.memory import return_freed
+from bert_core.memory import let_go_unused, return_freed
 from bert_core.model import Model
 from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
@@ -162,6 +162,7 @@ class LocalEngine:
         while not self._closed:
             batch = self.room.next_batch(MAX_BATCH, timeout=1.0)
             metrics.waiting.set(len(self.room))
+            let_go_unused()
             if batch and batch[0].work is not None:
                 self._go_on(batch[0])
             elif batch:

@@ -3,6 +3,7 @@
 import mmap
 import platform
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,8 @@ import torch
 
 from bert_core import memory
 from bert_core.memory import Blocks, empty, rounded
+from bert_core.serving.local import LocalEngine
+from bert_core.trace import TraceRequest
 
 MIB = 2**20
 
@@ -18,6 +21,14 @@ MIB = 2**20
 def resident():
     """Bytes of this process that are in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+def soon(what, seconds=60):
+    """Whether something comes true in time."""
+    deadline = time.monotonic() + seconds
+    while not what() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return what()
 
 
 def array(blocks, size):
@@ -47,6 +58,29 @@ def test_waiting_memory_is_bounded_and_the_oldest_goes_first():
         del held[0]
     assert blocks.idle_bytes == 16 * MIB
     assert array(blocks, 8 * MIB).ctypes.data == last
+
+
+def test_what_nobody_takes_for_a_while_goes_back_to_the_system():
+    blocks = Blocks()
+    held = [array(blocks, 8 * MIB) for _ in range(2)]
+    del held[0]
+    blocks.let_go(seconds=60)
+    assert blocks.idle_bytes == 8 * MIB
+    blocks.let_go(seconds=0)
+    assert blocks.idle_bytes == 0
+    held[0][:] = 1  # what is in use is left alone
+    del held[0]
+    assert blocks.idle_bytes == 8 * MIB
+
+
+def test_the_engine_lets_long_inputs_memory_go(monkeypatch):
+    engine = LocalEngine()
+    monkeypatch.setattr(memory, "_BLOCKS", Blocks())
+    engine.run(TraceRequest("dog " * 400), keep=False)
+    assert soon(lambda: memory._BLOCKS.idle_bytes > 50 * MIB)  # the worker holds its last batch for a second
+    monkeypatch.setattr(memory, "_MOST_IDLE_SECONDS", 0.0)
+    assert soon(lambda: memory._BLOCKS.idle_bytes == 0)
+    engine.close()
 
 
 def test_sizes_fall_into_few_classes_and_waste_at_most_a_quarter():
