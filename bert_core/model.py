@@ -110,14 +110,18 @@ class Embeddings(NamedTuple):
     output: Tensor  # (B, T, D), after LayerNorm (and projection where there is one)
 
 
+#: Query, key and value, three of (B, H, T, Dh) -> the heads' contexts, (B, H, Tq, Dh).
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
 class LayerOutput(NamedTuple):
     """Every intermediate of one encoder layer."""
 
     query: Tensor  # (B, H, T, Dh)
     key: Tensor  # (B, H, T, Dh)
     value: Tensor  # (B, H, T, Dh)
-    attention_scores: Tensor  # (B, H, Tq, Tk), q.k / sqrt(Dh), before the mask
-    attention_probs: Tensor  # (B, H, Tq, Tk), rows sum to 1
+    attention_scores: Tensor | None  # (B, H, Tq, Tk), q.k / sqrt(Dh), before the mask; None where `attend` has them
+    attention_probs: Tensor | None  # (B, H, Tq, Tk), rows sum to 1
     context: Tensor  # (B, T, D), heads side by side
     attention_output: Tensor  # (B, T, D), after output projection, residual, LayerNorm
     intermediate: Tensor  # (B, T, I), after the activation
@@ -220,7 +224,7 @@ def join_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).reshape(batch, length, heads * size)
 
 
-def attention_probs(scores: Tensor, allowed: Tensor | None, out: Tensor | None = None) -> Tensor:
+def attention_probs(scores: Tensor, allowed: Tensor | None) -> Tensor:
     """Softmax over the keys a query may see; exactly 0 elsewhere.
 
     A query that may see nothing at all looks nowhere: its row is all zeros.
@@ -228,45 +232,25 @@ def attention_probs(scores: Tensor, allowed: Tensor | None, out: Tensor | None =
     Args:
         scores: (B, H, Tq, Tk).
         allowed: (B, 1, Tq, Tk) bool, or None where everything may be seen.
-        out: written to instead of new memory; not for training.
     """
     if allowed is None:
-        return torch.softmax(scores, -1, out=out)
+        return scores.softmax(dim=-1)
     lowest = torch.finfo(scores.dtype).min
-    if out is None:
-        return scores.masked_fill(~allowed, lowest).softmax(dim=-1).masked_fill(~allowed, 0.0)
-    torch.softmax(scores.masked_fill(~allowed, lowest), -1, out=out)
-    return out.masked_fill_(~allowed, 0.0)
+    return scores.masked_fill(~allowed, lowest).softmax(dim=-1).masked_fill(~allowed, 0.0)
 
 
-class Room(NamedTuple):
-    """Where one layer's widest parts are to be written, so that nobody copies them later."""
-
-    attention_scores: Tensor  # (B, H, Tq, Tk), contiguous
-    attention_probs: Tensor  # (B, H, Tq, Tk), contiguous
-
-
-def attention_weights(
-    query: Tensor, key: Tensor, allowed: Tensor | None, room: Room | None = None
-) -> tuple[Tensor, Tensor]:
+def attention_weights(query: Tensor, key: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor]:
     """Scores q.k / sqrt(Dh) before the mask, and their softmax (Vaswani et al. 2017, section 3.2.1).
 
     Args:
         query, key: (B, H, T, Dh).
         allowed: as in `attention_probs`.
-        room: written to instead of new memory; not for training.
 
     Returns:
         Two of (B, H, Tq, Tk).
     """
-    scale = query.shape[-1] ** -0.5
-    if room is None:
-        scores = query @ key.transpose(-1, -2) * scale
-        return scores, attention_probs(scores, allowed)
-    flat = (query * scale).flatten(0, 1), key.flatten(0, 1).transpose(1, 2)  # (B*H, T, Dh), (B*H, Dh, T)
-    scores = room.attention_scores
-    torch.bmm(*flat, out=scores.view(-1, *scores.shape[2:]))
-    return scores, attention_probs(scores, allowed, room.attention_probs)
+    scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+    return scores, attention_probs(scores, allowed)
 
 
 def joined_name(model: Model, index: int) -> str:
@@ -288,7 +272,7 @@ def layer(
     hidden: Tensor,
     allowed: Tensor | None,
     gate: Tensor | None = None,
-    room: Room | None = None,
+    attend: Attend | None = None,
 ) -> LayerOutput:
     """One encoder layer: self-attention, then feed-forward, each with residual and LayerNorm.
 
@@ -297,12 +281,15 @@ def layer(
         hidden: (B, T, D), the layer's input.
         allowed: (B, 1, Tq, Tk) bool from `allowed_pairs`, None for no mask.
         gate: (B, H) factor on each head's context, None keeps all.
-        room: where scores and probabilities are written, None is new memory.
+        attend: does the attention instead, and keeps its scores and probabilities to itself; not for training.
     """
     heads = model.config.num_attention_heads
     query, key, value = (split_heads(x, heads) for x in projections(model, hidden, index))  # (B, H, T, Dh)
-    scores, probs = attention_weights(query, key, allowed, room)  # (B, H, Tq, Tk)
-    mixed = probs @ value  # (B, H, Tq, Dh)
+    if attend is None:
+        scores, probs = attention_weights(query, key, allowed)  # (B, H, Tq, Tk)
+        mixed = probs @ value  # (B, H, Tq, Dh)
+    else:
+        scores, probs, mixed = None, None, attend(query, key, value)
     if gate is not None:
         mixed = mixed * gate[:, :, None, None].to(mixed.dtype)
     context = join_heads(mixed)  # (B, T, D)
@@ -340,7 +327,7 @@ def encode(
     model: Model,
     inputs: Inputs,
     watch: Callable[[int, LayerOutput], None] | None = None,
-    rooms: Callable[[int], Room | None] | None = None,
+    attend: Callable[[int], Attend | None] = lambda index: None,
 ) -> tuple[Embeddings, Tensor]:
     """Embeddings, then all layers.
 
@@ -348,7 +335,7 @@ def encode(
         inputs: one padded batch.
         watch: called with (layer index, LayerOutput) as each layer is done;
             what it does not keep is freed.
-        rooms: layer index -> where its attention is written, or None.
+        attend: layer index -> what does its attention, as in `layer`.
 
     Returns:
         The embeddings and the last hidden states (B, T, D).
@@ -358,7 +345,7 @@ def encode(
     hidden = embeddings.output
     for index in range(model.config.num_hidden_layers):
         gate = None if inputs.head_gate is None else inputs.head_gate[:, index]
-        done = layer(model, index, hidden, allowed, gate, rooms(index) if rooms else None)
+        done = layer(model, index, hidden, allowed, gate, attend(index))
         if watch is not None:
             watch(index, done)
         hidden = done.hidden

@@ -190,29 +190,28 @@ def blocked_pairs(prepared: Prepared) -> Array | None:
 def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
     """Pad the rows to one batch, in the order in which the model reads them."""
     config, device, width = loaded.config, loaded.model.device, max(len(r.encoding) for r in rows)
-    ids = torch.full((len(rows), width), config.pad_token_id, dtype=torch.long)
-    segments, mask = torch.zeros_like(ids), torch.zeros(ids.shape, dtype=torch.bool)
-    places = torch.arange(width).repeat(len(rows), 1)
-    blocked: Tensor | None = None
+    shape = (len(rows), width)
+    ids, segments = np.full(shape, config.pad_token_id), np.zeros(shape, dtype=np.int64)
+    mask, places = np.zeros(shape, dtype=bool), np.tile(np.arange(width), (len(rows), 1))
+    blocked: Array | None = None
     for n, row in enumerate(rows):
         length = len(row.encoding)
         order = reading_order(config, length)
         order = np.arange(length) if order is None else order
-        ids[n, :length] = torch.tensor(row.encoding.input_ids)[order]
-        segments[n, :length] = torch.tensor(row.encoding.token_type_ids)[order]
+        ids[n, :length] = np.array(row.encoding.input_ids)[order]
+        segments[n, :length] = np.array(row.encoding.token_type_ids)[order]
         mask[n, :length] = True
         if row.request.position_order is not None:
-            places[n, :length] = torch.tensor(row.request.position_order)[order]
+            places[n, :length] = np.array(row.request.position_order)[order]
         pairs = blocked_pairs(row)
         if pairs is not None:
-            blocked = torch.zeros(len(rows), width, width, dtype=torch.bool) if blocked is None else blocked
-            blocked[n, :length, :length] = torch.from_numpy(pairs[np.ix_(order, order)])
-    inputs = bert.Inputs(
-        ids, segments, mask,
-        causal=torch.tensor([row.attention == "causal" for row in rows]),
-        position_ids=places if any(r.request.position_order is not None for r in rows) else None,
-        blocked=blocked, head_gate=head_gates(config, rows), embedding_gate=embedding_gates(rows),
-    )
+            blocked = np.zeros((len(rows), width, width), dtype=bool) if blocked is None else blocked
+            blocked[n, :length, :length] = pairs[np.ix_(order, order)]
+    moved = any(row.request.position_order is not None for row in rows)
+    causal = np.array([row.attention == "causal" for row in rows])
+    arrays = (ids, segments, mask, causal, places if moved else None, blocked)
+    tensors = [None if array is None else torch.from_numpy(array) for array in arrays]
+    inputs = bert.Inputs(*tensors, head_gate=head_gates(config, rows), embedding_gate=embedding_gates(rows))
     return bert.Inputs(*(None if part is None else part.to(device) for part in inputs))
 
 

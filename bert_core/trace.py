@@ -15,15 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bert_core import memory
 from bert_core import model as bert
 from bert_core.config import BertConfig
+from bert_core.kept import TOKEN_AXES, Kept
 from bert_core.load import Loaded
 from bert_core.request import (
     ALL_PARTS,
-    EMBEDDING_PARTS,
     INPUT_PARTS,
-    LAYER_PARTS,
     Array,
     Prepared,
     TraceRequest,
@@ -36,14 +34,6 @@ from bert_core.tokenizer import Encoding
 
 __all__ = ["ALL_PARTS", "INPUT_PARTS", "Array", "MissingPart", "Prepared", "Trace", "TraceRequest", "check_range",
            "prepare", "reading_order", "run_batch", "to_inputs"]
-
-#: Axes that run over tokens, by array, for giving back reading order.
-_TOKEN_AXES = {
-    **dict.fromkeys((*INPUT_PARTS, *EMBEDDING_PARTS, "lm_logits", "start_logits", "end_logits"), (0,)),
-    **dict.fromkeys(("context", "attention_output", "intermediate", "hidden_states"), (1,)),
-    **dict.fromkeys(("query", "key", "value"), (2,)),
-    **dict.fromkeys(("attention_scores", "attention_probs"), (2, 3)),
-}
 
 #: Places at which a row's vocabulary logits are rather made together with those of other rows.
 _FEW_PLACES = 32
@@ -140,74 +130,14 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
         return [_freeze(loaded, row, {part: tensor[n] for part, tensor in whole.items()},
                         None if places[n] is None else vocabulary[n, places[n]]) for n, row in enumerate(rows)]
     with torch.inference_mode():  # less bookkeeping an operation than no_grad: 2 to 6 % of a short sentence
-        kept = _Kept(loaded.config, rows, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
-        embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.room)
+        kept = Kept(loaded.config, rows, inputs, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
+        embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.attend)
         kept.take_embeddings(embeddings)
         wanted = {part for part in ALL_PARTS if any(request.wants(part) for request in requests)}
         heads = _head_arrays(loaded, hidden, wanted)
         logits = _vocabulary_logits(loaded.model, hidden, places)
         return [_freeze(loaded, row, kept.rows[n] | {part: tensor[n] for part, tensor in heads.items()}, logits[n])
                 for n, row in enumerate(rows)]
-
-
-class _Kept:
-    """Collects what each row wants of the embeddings and layers, without padding.
-
-    A row's arrays are its own from the start: nobody copies them later, and one
-    that is kept does not keep those of its neighbours in the batch.
-
-    Attributes:
-        rows: for each row, name -> (L, ...) or (T, D) tensor in the model's order.
-    """
-
-    def __init__(self, config: BertConfig, rows: Sequence[Prepared], like: Tensor):
-        self.rows: list[dict[str, Tensor]] = [{} for _ in rows]
-        self.layers = config.num_hidden_layers
-        self.wanted = [{part for part in ALL_PARTS if row.request.wants(part)} for row in rows]
-        self.lengths = [len(row.encoding) for row in rows]
-        self.longest = max(self.lengths)
-        self.half = like.dtype in (torch.bfloat16, torch.float16)  # kept as float32: NumPy has no bfloat16
-        attention = (config.num_attention_heads, self.longest, self.longest)
-        alone = len(rows) == 1 and self.wanted[0].issuperset(bert.Room._fields)
-        shape = (self.layers, *attention) if alone else (len(rows), *attention)
-        self.rooms = [] if self.half else [memory.empty(shape, like.dtype, like.device) for _ in bert.Room._fields]
-        self.alone = alone and not self.half
-        if self.alone:
-            self.rows[0] |= zip(bert.Room._fields, self.rooms, strict=True)
-
-    def room(self, index: int) -> bert.Room | None:
-        """Where a layer writes its attention: where it stays if a row is alone, else where the next one will."""
-        if self.half:
-            return None
-        return bert.Room(*(room[index : index + 1] for room in self.rooms)) if self.alone else bert.Room(*self.rooms)
-
-    def take(self, index: int, out: bert.LayerOutput) -> None:
-        for part, name in LAYER_PARTS.items():
-            self._put(part, self.layers, index, getattr(out, name))
-        self._put("hidden_states", self.layers + 1, index + 1, out.hidden)
-
-    def take_embeddings(self, embeddings: bert.Embeddings) -> None:
-        for part, tensor in zip(EMBEDDING_PARTS, embeddings, strict=True):
-            for n, row in enumerate(self.rows):
-                if part in self.wanted[n] and tensor is not None:
-                    row[part] = tensor[n, : self.lengths[n]].clone() if len(self.rows) > 1 else tensor[n]
-        self._put("hidden_states", self.layers + 1, 0, embeddings.output)
-
-    def _put(self, part: str, count: int, index: int, batch: Tensor) -> None:
-        """Entry `index` of `count` of every row that wants the part, from (B, ...)."""
-        for n, row in enumerate(self.rows):
-            if part not in self.wanted[n]:
-                continue
-            tensor = batch[n]
-            if self.lengths[n] < self.longest:
-                for axis in _TOKEN_AXES[part]:
-                    tensor = tensor.narrow(axis - 1, 0, self.lengths[n])
-            if part not in row:
-                dtype = torch.float32 if self.half else tensor.dtype
-                row[part] = memory.empty((count, *tensor.shape), dtype, tensor.device)
-            slot = row[part][index]
-            if (slot.data_ptr(), slot.stride()) != (tensor.data_ptr(), tensor.stride()):
-                slot.copy_(tensor)
 
 
 def _head_arrays(loaded: Loaded, hidden: Tensor, wanted: set[str]) -> dict[str, Tensor]:
@@ -283,7 +213,7 @@ def _freeze(loaded: Loaded, row: Prepared, parts: Mapping[str, Tensor], logits: 
         tensors["mlm_logits" if "mlm" in heads else "lm_logits"] = logits
     per_token = "token_classification" in heads
     for part, tensor in tensors.items():
-        axes = _TOKEN_AXES.get(part, (0,) if part == "logits" and per_token else ())
+        axes = TOKEN_AXES.get(part, (0,) if part == "logits" and per_token else ())
         arrays[part] = to_numpy(tensor, axes, length, order)
     for array in arrays.values():
         array.flags.writeable = False

@@ -140,23 +140,23 @@ def test_the_causal_pattern_on_bidirectional_weights_is_transformers_decoder(tin
 def test_a_wrong_axis_would_be_seen(mutation, tiny_bert, monkeypatch):
     """The comparison above is worth something: each of these mistakes changes hidden states far beyond 1e-10."""
     ours = load_model(tiny_bert, torch.float64)
-    request = TraceRequest("the dog barked all night", attention="causal")
-    right = run_batch(ours, [request])[0].hidden_states
+    inputs = to_inputs(ours, [prepare(ours, TraceRequest("the dog barked all night", attention="causal"))])
+    right = bert.encode(ours.model, inputs)[1]
     plain_linear, plain_weights, plain_join = bert.linear, bert.attention_weights, bert.join_heads
     swap = {"query": "key", "key": "query"}
     patches = {
         "swap query and key": ("linear", lambda model, x, name, activation=None: plain_linear(
             model, x, ".".join([*name.split(".")[:-1], swap.get(name.split(".")[-1], name.split(".")[-1])]),
             activation)),
-        "transpose probabilities": ("attention_weights", lambda q, k, a, room=None: tuple(
+        "transpose probabilities": ("attention_weights", lambda q, k, a: tuple(
             x.transpose(-1, -2) for x in plain_weights(q, k, a))),
         "mix heads and tokens": ("join_heads", lambda x: plain_join(x.transpose(1, 2).reshape(x.shape))),
-        "scale by hidden size": ("attention_weights", lambda q, k, a, room=None: plain_weights(q * 3**-0.5, k, a)),
-        "skip the mask": ("attention_weights", lambda q, k, a, room=None: plain_weights(q, k, None)),
+        "scale by hidden size": ("attention_weights", lambda q, k, a: plain_weights(q * 3**-0.5, k, a)),
+        "skip the mask": ("attention_weights", lambda q, k, a: plain_weights(q, k, None)),
     }
     name, wrong = patches[mutation]
     monkeypatch.setattr(bert, name, wrong)
-    assert np.abs(run_batch(ours, [request])[0].hidden_states - right).max() > 1e-6
+    assert (bert.encode(ours.model, inputs)[1] - right).abs().max() > 1e-6
 
 
 def test_one_training_step_has_the_references_gradients(checkpoint):

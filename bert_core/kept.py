@@ -1,0 +1,146 @@
+"""What a Trace keeps of the embeddings and layers, written where it stays.
+
+A row's arrays are its own from the start: nobody copies them later, and a
+Trace that is kept does not keep those of its neighbours in the batch. On the
+CPU attention runs row by row, without padding, straight into these arrays, and
+only rows that hide something have a mask.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from bert_core import memory
+from bert_core import model as bert
+from bert_core.config import BertConfig
+from bert_core.request import ALL_PARTS, EMBEDDING_PARTS, INPUT_PARTS, LAYER_PARTS, Prepared
+
+#: Axes that run over tokens, by array, for leaving padding out and giving back reading order.
+TOKEN_AXES = {
+    **dict.fromkeys((*INPUT_PARTS, *EMBEDDING_PARTS, "lm_logits", "start_logits", "end_logits"), (0,)),
+    **dict.fromkeys(("context", "attention_output", "intermediate", "hidden_states"), (1,)),
+    **dict.fromkeys(("query", "key", "value"), (2,)),
+    **dict.fromkeys(("attention_scores", "attention_probs"), (2, 3)),
+}
+#: What `attend` writes itself.
+_ATTENDED = ("query", "key", "value", "attention_scores", "attention_probs")
+
+
+class Kept:
+    """Collects what each row wants of the embeddings and layers, without padding.
+
+    Args:
+        rows: the batch.
+        inputs: the same, padded.
+        like: a weight of the model, for precision and device.
+
+    Attributes:
+        rows: for each row, name -> (L, ...) or (T, D) tensor in the model's order.
+    """
+
+    def __init__(self, config: BertConfig, rows: Sequence[Prepared], inputs: bert.Inputs, like: Tensor):
+        self.rows: list[dict[str, Tensor]] = [{} for _ in rows]
+        self.layers = config.num_hidden_layers
+        self.wanted = [{part for part in ALL_PARTS if row.request.wants(part)} for row in rows]
+        self.lengths = [len(row.encoding) for row in rows]
+        self.longest = max(self.lengths)
+        self.half = like.dtype in (torch.bfloat16, torch.float16)  # kept as float32: NumPy has no bfloat16
+        self.dtype, self.device = torch.float32 if self.half else like.dtype, like.device
+        self.by_row = like.device.type == "cpu" and not self.half
+        if self.by_row:
+            size = config.num_attention_heads * self.longest**2
+            self.masks = row_masks(inputs, self.lengths, like.dtype)
+            self.unkept = {part: memory.empty((size,), self.dtype, self.device)
+                           for part in ("attention_scores", "attention_probs")
+                           if any(part not in wanted for wanted in self.wanted)}
+
+    def attend(self, index: int) -> Callable[[Tensor, Tensor, Tensor], Tensor] | None:
+        """The attention of a layer, for `model.layer`; None where its own lines serve."""
+        return functools.partial(self._attend, index) if self.by_row else None
+
+    def _attend(self, index: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Context of each head, (B, H, T, Dh), from three of (B, H, T, Dh); zeros at padding."""
+        batch, heads, longest, size = query.shape
+        padded = min(self.lengths) < longest
+        joined = (query.new_zeros if padded else query.new_empty)((batch, longest, heads, size))
+        for n, length in enumerate(self.lengths):
+            q, k, v = (self._written(part, n, index, whole[n, :, :length])
+                       for part, whole in (("query", query), ("key", key), ("value", value)))
+            scores, probs = (self._place(part, n, index, (heads, length, length)) for part in _ATTENDED[3:])
+            torch.baddbmm(scores, q, k.transpose(1, 2), beta=0, alpha=size**-0.5, out=scores)
+            if self.masks[n] is None:
+                torch.softmax(scores, -1, out=probs)
+            else:
+                hide, nowhere = self.masks[n]
+                torch.softmax(torch.add(scores, hide, out=probs), -1, out=probs)
+                if nowhere is not None:
+                    probs.masked_fill_(nowhere, 0.0)
+            joined[n, :length].transpose(0, 1).copy_(torch.bmm(probs, v))
+        return joined.transpose(1, 2)
+
+    def take(self, index: int, out: bert.LayerOutput) -> None:
+        """A layer is done."""
+        for part, name in LAYER_PARTS.items():
+            if not (self.by_row and part in _ATTENDED):
+                self._put(part, index, getattr(out, name))
+        self._put("hidden_states", index + 1, out.hidden)
+
+    def take_embeddings(self, embeddings: bert.Embeddings) -> None:
+        for part, tensor in zip(EMBEDDING_PARTS, embeddings, strict=True):
+            for n, row in enumerate(self.rows):
+                if part in self.wanted[n] and tensor is not None:
+                    row[part] = tensor[n, : self.lengths[n]].clone() if len(self.rows) > 1 else tensor[n]
+        self._put("hidden_states", 0, embeddings.output)
+
+    def _put(self, part: str, index: int, batch: Tensor) -> None:
+        """Entry `index` of every row that wants the part, from (B, ...)."""
+        for n, length in enumerate(self.lengths):
+            if part in self.wanted[n]:
+                tensor = batch[n]
+                if length < self.longest:
+                    for axis in TOKEN_AXES[part]:
+                        tensor = tensor.narrow(axis - 1, 0, length)
+                self._slot(part, n, index, tensor.shape).copy_(tensor)
+
+    def _written(self, part: str, n: int, index: int, tensor: Tensor) -> Tensor:
+        """A row's part of a layer as it is kept, or as it came if it isn't."""
+        return self._slot(part, n, index, tensor.shape).copy_(tensor) if part in self.wanted[n] else tensor
+
+    def _place(self, part: str, n: int, index: int, shape: tuple[int, ...]) -> Tensor:
+        """Where a row's scores or probabilities of a layer go: for good, or until the next ones."""
+        if part in self.wanted[n]:
+            return self._slot(part, n, index, shape)
+        return self.unkept[part][: shape[0] * shape[1] * shape[2]].view(shape)
+
+    def _slot(self, part: str, n: int, index: int, shape: Sequence[int]) -> Tensor:
+        """Entry `index` of a row's array, which is made when the first entry is asked for."""
+        row = self.rows[n]
+        if part not in row:
+            count = self.layers + (part == "hidden_states")
+            row[part] = memory.empty((count, *shape), self.dtype, self.device)
+        return row[part][index]
+
+
+def row_masks(
+    inputs: bert.Inputs, lengths: Sequence[int], dtype: torch.dtype
+) -> list[tuple[Tensor, Tensor | None] | None]:
+    """What to add to the scores of each row, (T, T), and the queries that see nothing, (T, 1); None where all is seen.
+
+    The lowest number of the precision outweighs any score, so that its probability is exactly 0.
+    """
+    if not bert.needs_mask(inputs):
+        return [None] * len(lengths)
+    found: list[tuple[Tensor, Tensor | None] | None] = []
+    for allowed, length in zip(bert.allowed_pairs(inputs)[:, 0], lengths, strict=True):
+        seen = allowed[:length, :length]
+        if bool(seen.all()):
+            found.append(None)
+            continue
+        hide = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, torch.finfo(dtype).min)
+        nowhere = ~seen.any(-1, keepdim=True)
+        found.append((hide, nowhere if bool(nowhere.any()) else None))
+    return found

@@ -1,0 +1,62 @@
+"""A Trace's arrays, written where they stay: the numbers of model.py's own lines, row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from bert_core import kept
+from bert_core import model as bert
+from bert_core.load import load_model
+from bert_core.trace import TraceRequest, prepare, run_batch, to_inputs
+
+
+def mixed_batch():
+    """Rows of other lengths, ways of attention, pairs, hidden and cut words, a word that sees nothing, a head off."""
+    nowhere = tuple((1, key) for key in range(8))
+    return [TraceRequest("the dog barked all night"),
+            TraceRequest("a cat slept", "she walked home", attention="causal"),
+            TraceRequest("the [MASK] slept in the house all day", hidden=(2,), window=3, cut=((4, 1),)),
+            TraceRequest("we walked home at night", cut=nowhere, heads_off=((0, 1),)),
+            TraceRequest("dog", parts=("hidden_states",)), TraceRequest("the cat", parts=("attention_probs",))]
+
+
+def by_the_model_file(loaded, request):
+    """Name -> array of one row alone, by model.py's own lines."""
+    layers = []
+    embeddings, _ = bert.encode(loaded.model, to_inputs(loaded, [prepare(loaded, request)]),
+                                lambda _, out: layers.append(out))
+    found = {name: torch.stack([getattr(out, name)[0] for out in layers])
+             for name in ("query", "key", "value", "attention_scores", "attention_probs", "context", "intermediate")}
+    return found | {"hidden_states": torch.stack([embeddings.output[0], *(out.hidden[0] for out in layers)])}
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_attention_row_by_row_is_that_of_the_model_file(together, tiny_bert):
+    """What a Trace gets on the CPU equals model.py's lines, each row alone, in a padded batch and without one."""
+    ours = load_model(tiny_bert, torch.float64)
+    requests = mixed_batch()
+    traces = run_batch(ours, requests) if together else [run_batch(ours, [request])[0] for request in requests]
+    compared = 0
+    for request, trace in zip(requests, traces, strict=True):
+        for name, want in by_the_model_file(ours, request).items():
+            if request.wants(name):
+                np.testing.assert_allclose(trace.arrays[name], want, rtol=0, atol=1e-12, err_msg=f"{name} of {request}")
+                compared += 1
+    assert compared == 4 * 8 + 2
+    assert (traces[3].attention_probs[:, :, 1] == 0).all()
+
+
+@pytest.mark.parametrize("mistake", ["swap query and key", "swap key and value", "no mask", "mix heads and tokens"])
+def test_a_mistake_in_it_would_be_seen(mistake, tiny_bert, monkeypatch):
+    right = kept.Kept._attend
+    monkeypatch.setattr(kept, "row_masks", {"no mask": lambda inputs, lengths, dtype: [None] * len(lengths)}.get(
+        mistake, kept.row_masks))
+    monkeypatch.setattr(kept.Kept, "_attend", {
+        "swap query and key": lambda self, n, q, k, v: right(self, n, k, q, v),
+        "swap key and value": lambda self, n, q, k, v: right(self, n, q, v, k),
+        "mix heads and tokens": lambda self, n, q, k, v: right(self, n, q, k, v).transpose(1, 2).reshape(q.shape),
+    }.get(mistake, right))
+    with pytest.raises(AssertionError, match="hidden_states|query|key"):
+        test_attention_row_by_row_is_that_of_the_model_file(True, tiny_bert)
