@@ -3,7 +3,8 @@
 A row's arrays are its own from the start: nobody copies them later, and a
 Trace that is kept does not keep those of its neighbours in the batch. On the
 CPU attention runs row by row, without padding, straight into these arrays, and
-only rows that hide something have a mask.
+only rows that hide something have a mask. They are float32 also where the model
+runs in half precision, so its attention runs in float32 as long as that is sooner.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ TOKEN_AXES = {
 }
 #: What `attend` writes itself.
 _ATTENDED = ("query", "key", "value", "attention_scores", "attention_probs")
+#: Tokens up to which attention in float32 is sooner than in half precision, whose results would be converted.
+_SHORT = 32
 
 
 class Kept:
@@ -50,10 +53,10 @@ class Kept:
         self.longest = max(self.lengths)
         self.half = like.dtype in (torch.bfloat16, torch.float16)  # kept as float32: NumPy has no bfloat16
         self.dtype, self.device = torch.float32 if self.half else like.dtype, like.device
-        self.by_row = like.device.type == "cpu" and not self.half
+        self.by_row = like.device.type == "cpu" and (not self.half or self.longest <= _SHORT)
         if self.by_row:
             size = config.num_attention_heads * self.longest**2
-            self.masks = row_masks(inputs, self.lengths, like.dtype)
+            self.masks = row_masks(inputs, self.lengths, self.dtype)
             self.unkept = {part: memory.empty((size,), self.dtype, self.device)
                            for part in ("attention_scores", "attention_probs")
                            if any(part not in wanted for wanted in self.wanted)}
@@ -108,7 +111,9 @@ class Kept:
 
     def _written(self, part: str, n: int, index: int, tensor: Tensor) -> Tensor:
         """A row's part of a layer as it is kept, or as it came if it isn't."""
-        return self._slot(part, n, index, tensor.shape).copy_(tensor) if part in self.wanted[n] else tensor
+        if part in self.wanted[n]:
+            return self._slot(part, n, index, tensor.shape).copy_(tensor)
+        return tensor.to(self.dtype)
 
     def _place(self, part: str, n: int, index: int, shape: tuple[int, ...]) -> Tensor:
         """Where a row's scores or probabilities of a layer go: for good, or until the next ones."""

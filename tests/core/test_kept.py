@@ -11,6 +11,8 @@ from bert_core import model as bert
 from bert_core.load import load_model
 from bert_core.trace import TraceRequest, prepare, run_batch, to_inputs
 
+PARTS = ("query", "attention_scores", "attention_probs", "context", "hidden_states")
+
 
 def mixed_batch():
     """Rows of other lengths, ways of attention, pairs, hidden and cut words, a word that sees nothing, a head off."""
@@ -46,6 +48,20 @@ def test_attention_row_by_row_is_that_of_the_model_file(together, tiny_bert):
                 compared += 1
     assert compared == 4 * 8 + 2
     assert (traces[3].attention_probs[:, :, 1] == 0).all()
+
+
+@pytest.mark.parametrize("words", [5, 60])
+def test_half_precision_gives_float32_arrays_near_those_of_float32(words, tiny_bert):
+    """Below and above the length up to which its attention runs in float32."""
+    requests = [TraceRequest("the dog barked " * (words // 3), attention="causal", parts=PARTS),
+                TraceRequest("a cat", parts=("attention_probs",))]
+    half, single = (run_batch(load_model(tiny_bert, dtype), requests) for dtype in (torch.bfloat16, torch.float32))
+    for rough, fine in zip(half, single, strict=True):
+        for name in set(fine.arrays) & set(PARTS):
+            assert rough.arrays[name].dtype == np.float32
+            np.testing.assert_allclose(rough.arrays[name], fine.arrays[name], rtol=0.05, atol=0.25, err_msg=name)
+    assert np.abs(half[0].hidden_states - single[0].hidden_states).max() > 1e-4
+    assert (half[0].attention_probs[np.isclose(single[0].attention_probs, 0, atol=0)] == 0).all()
 
 
 @pytest.mark.parametrize("mistake", ["swap query and key", "swap key and value", "no mask", "mix heads and tokens"])
