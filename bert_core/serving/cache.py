@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 from collections import OrderedDict
 
@@ -9,6 +11,12 @@ from bert_core.trace import Trace, TraceRequest
 
 #: Bytes of Traces kept by default.
 CACHE_BYTES = 256 * 2**20
+
+
+def asked_bytes() -> int:
+    """Bytes of Traces that BOTH_WAYS_CACHE_MB asks to keep, 0 to 99,999 MiB; the default without a number."""
+    asked = os.environ.get("BOTH_WAYS_CACHE_MB", "")
+    return int(asked) * 2**20 if re.fullmatch(r"[0-9]{1,5}", asked) else CACHE_BYTES
 
 
 class TraceCache:

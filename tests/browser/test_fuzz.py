@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import urllib.parse
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from bench._server import Server, serve
 from bert_core.load import shipped_names
 from tests.browser.waiting import PATIENCE
 from ui import shell
@@ -30,7 +32,8 @@ LONGEST_LINK = 6000
 #: Page, parameters that open its uploader, and name of the file.
 UPLOADS = (("finetune", {"task": "Your own table"}, "own.csv"), ("pretrain", {}, "own.txt"))
 #: Inputs from which a run is long, and MiB by which its least memory may grow from the middle fifth to the last. The
-#: least, because a long text's Trace takes 200 MB for as long as it is in use or in the cache, which comes and goes.
+#: least, because a long text's Trace takes 200 MB while it is in use; and the server keeps few Traces, because what
+#: its cache holds changes from input to input.
 LONG_RUN, GROWTH = 100, 50
 #: Makes every component of the page put itself into window.mounted.
 CATCH_COMPONENTS = """
@@ -50,6 +53,19 @@ SEND = """messages => {
 #: Whether the page is drawn for what the input of the sentence holds.
 DRAWN = """() => document.querySelector('[data-ready]')?.getAttribute('data-text')
               === document.querySelector('[aria-label=Sentence]').value"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A running explorer that keeps few Traces."""
+    log = tmp_path_factory.mktemp("fuzz") / "log.txt"
+    with serve(log=log, seconds=240, BOTH_WAYS_TRAINER_NICE="0", BOTH_WAYS_CACHE_MB="32") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def address(server: Server) -> str:
+    return server.address
 
 
 def some_text(draw: random.Random) -> str:
@@ -173,8 +189,7 @@ def test_anything_gets_an_answer(new_visitor, server, count):
         except Exception as error:
             error.add_note(f"input {n}, {kind.__name__}, state {state}, at {visitor.page.url[:2000]}")
             raise
-        if server.pid:
-            memory.append(round(server.memory()))
+        memory.append(round(server.memory()))
     if len(memory) >= LONG_RUN:
         fifth = count // 5
         middle, end = min(memory[2 * fifth:3 * fifth]), min(memory[-fifth:])

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bert_core.load import LoadError, load_model
-from bert_core.serving.cache import TraceCache
+from bert_core.serving import engine as engines
+from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.local import LocalEngine
 from bert_core.serving.waiting import Busy, TimedOut
 from bert_core.trace import TraceRequest, run_batch
@@ -218,3 +219,12 @@ def test_a_call_that_fails_or_waits_too_long_says_so(engine):
     engine.room.most = 0
     with pytest.raises(Busy, match="try again in a moment"):
         engine.call(in_steps, TraceRequest(text="dog"), 3, [])
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(None, CACHE_BYTES), ("32", 32 * 2**20), ("0", 0), ("-1", CACHE_BYTES),
+                                             ("1e3", CACHE_BYTES), ("999999", CACHE_BYTES)])
+def test_who_runs_the_server_bounds_its_traces(monkeypatch, tiny_bert, asked, kept):
+    monkeypatch.delenv("BOTH_WAYS_CACHE_MB", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("BOTH_WAYS_CACHE_MB", asked)
+    assert engines.engine_of.__wrapped__(str(tiny_bert), None).cache.limit == kept
