@@ -34,7 +34,7 @@ UPLOADS = (("finetune", {"task": "Your own table"}, "own.csv"), ("pretrain", {},
 #: Inputs from which a run is long, and MiB by which its least memory may grow from the middle fifth to the last. The
 #: least, because a long text's Trace takes 200 MB while it is in use; and the server keeps few Traces, because what
 #: its cache holds changes from input to input.
-LONG_RUN, GROWTH = 100, 50
+LONG_RUN, GROWTH = 100, 100
 #: Makes every component of the page put itself into window.mounted.
 CATCH_COMPONENTS = """
 const Original = window.Blob, head = 'export default function (component) {';
