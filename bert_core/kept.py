@@ -27,8 +27,9 @@ TOKEN_AXES = {
     **dict.fromkeys(("query", "key", "value"), (2,)),
     **dict.fromkeys(("attention_scores", "attention_probs"), (2, 3)),
 }
+_WEIGHTS = ("attention_scores", "attention_probs")
 #: What `attend` writes itself.
-_ATTENDED = ("query", "key", "value", "attention_scores", "attention_probs")
+_ATTENDED = ("query", "key", "value", *_WEIGHTS)
 #: Tokens up to which attention in float32 is sooner than in half precision, whose results would be converted.
 _SHORT = 32
 
@@ -57,8 +58,7 @@ class Kept:
         if self.by_row:
             size = config.num_attention_heads * self.longest**2
             self.masks = row_masks(inputs, self.lengths, self.dtype)
-            self.unkept = {part: memory.empty((size,), self.dtype, self.device)
-                           for part in ("attention_scores", "attention_probs")
+            self.unkept = {part: memory.empty((size,), self.dtype, self.device) for part in _WEIGHTS
                            if any(part not in wanted for wanted in self.wanted)}
 
     def attend(self, index: int) -> Callable[[Tensor, Tensor, Tensor], Tensor] | None:
@@ -73,7 +73,7 @@ class Kept:
         for n, length in enumerate(self.lengths):
             q, k, v = (self._written(part, n, index, whole[n, :, :length])
                        for part, whole in (("query", query), ("key", key), ("value", value)))
-            scores, probs = (self._place(part, n, index, (heads, length, length)) for part in _ATTENDED[3:])
+            scores, probs = (self._place(part, n, index, (heads, length, length)) for part in _WEIGHTS)
             torch.baddbmm(scores, q, k.transpose(1, 2), beta=0, alpha=size**-0.5, out=scores)
             if self.masks[n] is None:
                 torch.softmax(scores, -1, out=probs)
