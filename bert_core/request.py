@@ -191,7 +191,7 @@ def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
     """Pad the rows to one batch, in the order in which the model reads them."""
     config, device, width = loaded.config, loaded.model.device, max(len(r.encoding) for r in rows)
     shape = (len(rows), width)
-    ids, segments = np.full(shape, config.pad_token_id), np.zeros(shape, dtype=np.int64)
+    ids, segments = np.full(shape, config.pad_token_id, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     mask, places = np.zeros(shape, dtype=bool), np.tile(np.arange(width), (len(rows), 1))
     blocked: Array | None = None
     for n, row in enumerate(rows):

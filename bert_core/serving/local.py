@@ -7,6 +7,7 @@ see docs/benchmarks.md).
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections import OrderedDict
@@ -149,14 +150,20 @@ class LocalEngine:
 
     def close(self) -> None:
         """Stop the worker; what waits is given up."""
+        atexit.unregister(self._stop)
         self._closed = True
         self.room.close()
+
+    def _stop(self) -> None:
+        self.close()
+        self._worker.join(timeout=2)
 
     def _ensure_worker(self) -> None:
         with self._start:
             if self._worker is None or not self._worker.is_alive():
                 self._worker = threading.Thread(target=self._work, name="engine", daemon=True)
                 self._worker.start()
+                atexit.register(self._stop)  # a thread that is still in torch when the interpreter goes aborts it
 
     def _work(self) -> None:
         while not self._closed:
