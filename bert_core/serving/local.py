@@ -150,7 +150,6 @@ class LocalEngine:
 
     def close(self) -> None:
         """Stop the worker; what waits is given up."""
-        atexit.unregister(self._stop)
         self._closed = True
         self.room.close()
 
