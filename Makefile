@@ -51,7 +51,7 @@ test-cluster: $(VENV)/made-cluster
 evaluate: $(VENV)/made
 	$(BIN)/python -m bert_core evaluate --all --data $(DATA) $(if $(LIMIT),--limit $(LIMIT)) --json
 
-bench: $(VENV)/made-test
+bench: $(VENV)/made-cluster
 	sh scripts/browser.sh $(BIN)/python
 	$(BIN)/python -m bench --all
 
@@ -61,7 +61,7 @@ screenshots: $(VENV)/made-test
 
 audit: $(VENV)/made-test
 	$(BIN)/python -m pip install --quiet pip-audit==2.10.0
-	$(BIN)/pip-audit -r requirements.txt
+	$(BIN)/pip-audit -r requirements.txt -r requirements-test.txt -r requirements-cluster.txt
 
 cluster: $(VENV)/made-cluster
 	BOTH_WAYS_ENGINE=ray $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) --server.headless true

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import bertviz
 import numpy as np
 import torch
 
@@ -96,8 +97,6 @@ start({{ parentElement: shadow, data, setTriggerValue: (name, message) => window
 
 def peer_page(site: Site, trace: Trace, view: str) -> str:
     """bertviz's own view as it comes, its three scripts from this site."""
-    import bertviz
-
     attention = [torch.from_numpy(np.array(layer))[None] for layer in trace.attention_probs]
     make = getattr(bertviz, f"{view}_view")
     body = make(attention, [str(token) for token in trace.tokens], html_action="return").data

@@ -1,4 +1,7 @@
-"""Fill-mask through our engine against transformers' pipeline, base size, other text each time."""
+"""Fill-mask through our engine against transformers' pipeline, base size, other text each time.
+
+The pipeline has its default attention; the five likeliest pieces must be the same.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,13 @@ def engine() -> LocalEngine:
 
 @functools.cache
 def peer():
-    """transformers' own pipeline on the same weights."""
-    from transformers import BertTokenizerFast, pipeline
+    """transformers' own pipeline on the weights of `base.peer()`, but with its default attention."""
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast, pipeline
 
+    model = BertForMaskedLM(BertConfig()).eval()
+    model.load_state_dict(base.peer().state_dict())
     tokenizer = BertTokenizerFast(tokenizer_object=base.tokenizer().backend)
-    return pipeline("fill-mask", model=base.peer(), tokenizer=tokenizer, device="cpu")
+    return pipeline("fill-mask", model=model, tokenizer=tokenizer, device="cpu")
 
 
 def our_answer(length: int, turn: int) -> list[int]:

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Side = Callable[[int], object]
 
 
-def interleave(sides: Mapping[str, Side], repeats: int, warmup: int = 2) -> dict[str, list[float]]:
+def turns(names: Sequence[str], rounds: int) -> Iterator[tuple[int, str]]:
+    """(round, name) for every name in every round, the order rotated by one each time."""
+    for round_ in range(rounds):
+        first = round_ % len(names)
+        for name in [*names[first:], *names[:first]]:
+            yield round_, name
+
+
+def interleave(
+    sides: Mapping[str, Side], repeats: int, warmup: int = 2, before: Callable[[], object] = lambda: None
+) -> dict[str, list[float]]:
     """Time every side `repeats` times, the order rotated by one each time.
 
     Args:
@@ -21,20 +31,19 @@ def interleave(sides: Mapping[str, Side], repeats: int, warmup: int = 2) -> dict
             can take another input each time.
         repeats: counted repetitions.
         warmup: repetitions before, not counted.
+        before: run before each side, not timed: leaves the machine as a side should find it.
 
     Returns:
         name -> milliseconds, one a repetition.
     """
-    names = list(sides)
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for round_ in range(warmup + repeats):
-        turn = round_ % len(names)
-        for name in names[turn:] + names[:turn]:
-            start = time.perf_counter()
-            sides[name](round_)
-            elapsed = (time.perf_counter() - start) * 1e3
-            if round_ >= warmup:
-                times[name].append(elapsed)
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for round_, name in turns(list(sides), warmup + repeats):
+        before()
+        start = time.perf_counter()
+        sides[name](round_)
+        elapsed = (time.perf_counter() - start) * 1e3
+        if round_ >= warmup:
+            times[name].append(elapsed)
     return times
 
 

@@ -8,6 +8,7 @@ people get). Sides alternate; BENCH_KEYPRESS_REPEATS sets how often (40).
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import statistics
@@ -42,18 +43,15 @@ PRESS = """async (text) => {
   return performance.now() - started;
 }"""
 
-_WORDS = "the old dog slept by the [MASK] all day and the"
+_WORDS = ("the old dog slept by the [MASK] all day and the cat sat near the stone wall of the garden while people sang "
+          "and").split()
+_ENDINGS = "house river garden street window table mountain village school market bridge road".split()
 
 
 def sentences(words: int) -> Iterator[str]:
-    """Endless sentences of that many words, each another."""
-    base = (_WORDS + " cat sat near the stone wall of the garden while people sang and") .split()
-    base = (base * 8)[:words - 1]
-    endings = "house river garden street window table mountain village school market bridge road".split()
-    number = 0
-    while True:
-        yield " ".join([*base, endings[number % len(endings)], *([endings[number // 12 % 12]] if number > 11 else [])])
-        number += 1
+    """1,728 sentences of that many words, each another."""
+    for ending in itertools.product(_ENDINGS, repeat=3):
+        yield " ".join([*(_WORDS * 8)[:words - 3], *ending])
 
 
 def press(page: Page, texts: Iterator[str], times: list[float]) -> None:

@@ -2,6 +2,7 @@
 
 Packed weights against F.linear on the same inputs, every linear of the twelve
 layers and the vocabulary projection once, in the order of a forward pass.
+`error` is the largest difference of a product, relative to its largest output.
 """
 
 from __future__ import annotations
@@ -31,6 +32,19 @@ def matrices() -> list[torch.Tensor]:
     return [*found, decoder_weight(model)]
 
 
+def check(packed: list[kernels.PackedLinear], weights: list[torch.Tensor], inputs: dict[int, torch.Tensor]) -> float:
+    """Largest relative difference of a packed product; an error if it is no rounding."""
+    worst = 0.0
+    for fast, weight in zip(packed, weights, strict=True):
+        x = inputs[weight.shape[1]]
+        expected = torch.nn.functional.linear(x, weight)
+        difference = ((fast(x, None) - expected).abs().max() / expected.abs().max()).item()
+        if not difference <= 1e-5:
+            raise RuntimeError(f"products of {tuple(weight.shape)} differ by {difference}")
+        worst = max(worst, difference)
+    return worst
+
+
 @torch.inference_mode()
 def run() -> dict[str, dict[str, float]]:
     """A case a length; `gflops` is what the packed products reach."""
@@ -39,11 +53,12 @@ def run() -> dict[str, dict[str, float]]:
     results = {}
     for length, repeats in LENGTHS.items():
         inputs = {width: torch.randn(1, length, width) for width in {weight.shape[1] for weight in weights}}
+        error = check(packed, weights, inputs)
         times = interleave({
             "ours": _through([lambda x, fast=fast: fast(x, None) for fast in packed], weights, inputs),
             "peer": _through([lambda x, w=w: torch.nn.functional.linear(x, w) for w in weights], weights, inputs),
         }, repeats)
-        figures = compared(times["ours"], times["peer"])
+        figures = compared(times["ours"], times["peer"], error=float(f"{error:.2g}"))
         work = 2e-6 * length * sum(weight.numel() for weight in weights)
         results[f"fp32/{length}"] = {**figures, "gflops": round(work / figures["ours_ms"], 1)}
     return results

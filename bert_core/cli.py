@@ -167,6 +167,19 @@ def _show_models(found: Sequence[dict[str, Any]]) -> str:
     return "\n".join(rows) or "no models are shipped here"
 
 
+def _show_results(found: dict[str, Any] | list[dict[str, Any]]) -> str:
+    """What training's commands give, a value a line; a blank line between the tasks of `evaluate --all`."""
+    tables = found if isinstance(found, list) else [found]
+    return "\n\n".join("\n".join(f"  {name:16} {_show_value(value)}" for name, value in table.items())
+                       for table in tables)
+
+
+def _show_value(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.4f}" if isinstance(value, float) else _json(value)
+
+
 _TOP = (("--top", {"type": int, "default": 5, "metavar": "K", "help": "predictions for each gap (default 5)"}),)
 _TRACE_OPTIONS = (
     ("--pair", {"help": "second sentence"}),
@@ -243,7 +256,7 @@ def _train(argv: Sequence[str]) -> str:
     add_parsers(parser.add_subparsers(dest="command", required=True, parser_class=Parser))
     args = parser.parse_args(argv)
     found = args.run(args)
-    return found if isinstance(found, str) else _json(found)
+    return _json(found) if args.json else _show_results(found)
 
 
 def _answer_to(args: argparse.Namespace) -> str:

@@ -19,7 +19,7 @@ MAX_LAYERS = 256
 #: Largest of any other size, far beyond every published model.
 MAX_SIZE = 2**24
 
-#: config.json spells some sizes differently in some families.
+#: DistilBERT's config.json spells some sizes differently.
 _ALIASES = {
     "dim": "hidden_size",
     "n_layers": "num_hidden_layers",
@@ -172,8 +172,9 @@ class BertConfig:
         return cls(**taken, extra=rest)
 
     def to_dict(self) -> dict[str, Any]:
-        """The config.json that transformers reads back to the same model."""
+        """The config.json that transformers reads back to the same model, in its family's spelling."""
         values = dict(self.extra)
+        spelling = {name: key for key, name in _ALIASES.items()} if self.model_type == "distilbert" else {}
         for f in dataclasses.fields(self):
             value = getattr(self, f.name)
             if f.name == "extra" or (f.name == "num_labels" and self.id2label):
@@ -185,7 +186,7 @@ class BertConfig:
                 continue
             if f.name == "embedding_size" and value is None:
                 continue
-            values[f.name] = list(value) if isinstance(value, tuple) else value
+            values[spelling.get(f.name, f.name)] = list(value) if isinstance(value, tuple) else value
         return values
 
 

@@ -52,10 +52,10 @@ def _has_weights(folder: Path) -> bool:
     if not index.exists():
         return any(folder.glob("*.safetensors"))
     try:
-        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (ValueError, KeyError, AttributeError):  # damaged: loading says so
+        shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+        return all((folder / shard).exists() for shard in set(shards))
+    except (ValueError, KeyError, AttributeError, TypeError):  # damaged: loading says so
         return True
-    return all((folder / shard).exists() for shard in shards)
 
 
 def size(name: str) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -22,6 +22,7 @@ from torch import Tensor
 from bert_core import huge_pages
 from bert_core.layout import LAYER_ROLES
 from bert_core.model import PROJECTIONS, Model, activate, decoder_weight, joined_name, linear
+from bert_core.on_demand import Make, OnDemand
 
 Linear = Callable[[Tensor, str | None], Tensor]
 
@@ -44,14 +45,15 @@ _ANY_ROWS = 2**31
 _TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
 
 
-def linear_names(model: Model) -> list[str]:
-    """Every linear that a forward pass uses one by one, heads included."""
-    names = model.names
-    found = [names.of_layer(i, role) for i in range(model.config.num_hidden_layers)
+def product_parts(model: Model) -> dict[str, tuple[str, ...]]:
+    """Key in `fast_linear` of every product of a forward pass -> the linears it does side by side, heads included."""
+    names, layers = model.names, range(model.config.num_hidden_layers)
+    alone = [names.of_layer(i, role) for i in layers
              for role in LAYER_ROLES if not role.endswith("norm") and role not in PROJECTIONS]
     heads = [names.pooler, names.mlm_dense, names.projection]
-    found += [name for name in heads if name is not None and f"{name}.weight" in model.weights]
-    return list(dict.fromkeys(found))
+    alone += [name for name in heads if name is not None and f"{name}.weight" in model.weights]
+    joined = {joined_name(model, i): tuple(names.of_layer(i, role) for role in PROJECTIONS) for i in layers}
+    return {name: (name,) for name in alone} | joined
 
 
 @dataclass(frozen=True)
@@ -167,55 +169,25 @@ class Guarded:
         return (self.fast if x.numel() // x.shape[-1] <= self.most_rows else self.plain)(x, activation)
 
 
-class Unpacked(Mapping[str, Tensor]):
-    """Weights of which some are read back from oneDNN's layout, bit for bit, whenever one is asked for.
-
-    Training, export and the views of single numbers want plain matrices, but
-    seldom; kept beside the packed ones they would double a model's memory.
-
-    Args:
-        plain: name -> tensor of the others.
-        packed: name -> (weights in oneDNN's layout, the rows of them that are this tensor).
-    """
-
-    def __init__(self, plain: Mapping[str, Tensor], packed: Mapping[str, tuple[Tensor, slice]]):
-        self._plain = {name: plain[name] for name in plain if name not in packed}
-        self._packed, self._names = dict(packed), tuple(plain)
-
-    def __getitem__(self, name: str) -> Tensor:
-        if name not in self._packed:
-            return self._plain[name]
-        blocked, rows = self._packed[name]
-        whole = blocked.to_dense()
-        return whole if rows == slice(None) else whole[rows].clone()
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
 @torch.no_grad()
 def packed(model: Model) -> Model:
     """The same model with its linears packed, or the model itself where that doesn't help.
 
     Where the packed product serves any number of rows, the plain matrices are
-    let go (`Unpacked`); else both stand side by side.
+    let go and read back from oneDNN's layout, bit for bit, by whoever asks for
+    one; else both stand side by side.
     """
     if model.device.type != "cpu" or model.fast_linear or not usable(model.dtype):
         return model
-    config = model.config
+    config, weights = model.config, model.weights
     most = rows_worth_it(model.dtype, config.intermediate_size, config.hidden_size)
     fast: dict[str, PackedLinear | Guarded] = {}
-    back: dict[str, tuple[Tensor, slice]] = {}
     if most:
-        fast = {name: _packed_one(model, name, most) for name in linear_names(model)}
-        back = {f"{name}.weight": (one.blocked, slice(None)) for name, one in fast.items()}
-        for index in range(config.num_hidden_layers):
-            joined = fast[joined_name(model, index)] = _joined(model, index, most)
-            back |= _thirds(model, index, joined.blocked)
-    weights = Unpacked(model.weights, back) if most == _ANY_ROWS else model.weights
+        parts = product_parts(model)
+        fast = {product: _packed_of(model, names, most) for product, names in parts.items()}
+        if most == _ANY_ROWS:
+            made = _read_back(fast, parts)
+            weights = OnDemand({name: made[name] if name in made else weights[name] for name in weights})
     if model.heads & {"mlm", "lm"}:
         decoder = decoder_weight(model)
         most = rows_worth_it(model.dtype, *decoder.shape)
@@ -237,10 +209,19 @@ def _guarded(fast: PackedLinear, plain: Linear, most_rows: int) -> PackedLinear 
     return fast if most_rows == _ANY_ROWS else Guarded(fast, plain, most_rows)
 
 
-def _packed_one(model: Model, name: str, most_rows: int) -> PackedLinear | Guarded:
-    """The linear called `name`; the plain one looks its weights up when it is called, so that nobody keeps them."""
-    fast = pack_linear(model.weights[f"{name}.weight"], model.weights.get(f"{name}.bias"))
-    return _guarded(fast, lambda x, activation: linear(model, x, name, activation), most_rows)
+def _packed_of(model: Model, names: tuple[str, ...], most_rows: int) -> PackedLinear | Guarded:
+    """Linears side by side as one packed product, (..., in) -> (..., sum of out).
+
+    The plain product looks its weights up when it is called, so that nobody keeps them.
+    """
+    weights, biases = ([model.weights.get(f"{name}.{kind}") for name in names] for kind in ("weight", "bias"))
+    fast = pack_linear(_beside(weights), None if biases[0] is None else _beside(biases))
+    return _guarded(fast, lambda x, activation: _beside([linear(model, x, name, activation) for name in names], -1),
+                    most_rows)
+
+
+def _beside(tensors: list[Tensor], dim: int = 0) -> Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat(tensors, dim)
 
 
 def _packed_decoder(model: Model, most_rows: int) -> PackedLinear | Guarded:
@@ -249,21 +230,17 @@ def _packed_decoder(model: Model, most_rows: int) -> PackedLinear | Guarded:
     return _guarded(pack_linear(weight, bias), lambda x, _activation: F.linear(x, weight, bias), most_rows)
 
 
-def _joined(model: Model, index: int, most_rows: int) -> PackedLinear | Guarded:
-    """Query, key and value of a layer side by side as one packed product, (..., D) -> (..., 3 D)."""
-    names = [model.names.of_layer(index, role) for role in PROJECTIONS]
-    biases = [model.weights.get(f"{name}.bias") for name in names]
-    fast = pack_linear(torch.cat([model.weights[f"{name}.weight"] for name in names]),
-                       None if biases[0] is None else torch.cat(biases))
-
-    def one_by_one(x: Tensor, activation: str | None) -> Tensor:
-        return torch.cat([linear(model, x, name, activation) for name in names], dim=-1)
-
-    return _guarded(fast, one_by_one, most_rows)
+def _read_back(fast: Mapping[str, PackedLinear | Guarded], parts: Mapping[str, tuple[str, ...]]) -> dict[str, Make]:
+    """How to make each plain matrix from the packed product that holds it."""
+    found: dict[str, Make] = {}
+    for product, names in parts.items():
+        rows = fast[product].blocked.shape[0] // len(names)
+        found |= {f"{name}.weight": functools.partial(_rows, fast[product].blocked, rows * i, rows)
+                  for i, name in enumerate(names)}
+    return found
 
 
-def _thirds(model: Model, index: int, blocked: Tensor) -> dict[str, tuple[Tensor, slice]]:
-    """Where query, key and value weights of a layer stand in their joined product."""
-    third = blocked.shape[0] // len(PROJECTIONS)
-    return {f"{model.names.of_layer(index, role)}.weight": (blocked, slice(third * i, third * (i + 1)))
-            for i, role in enumerate(PROJECTIONS)}
+def _rows(blocked: Tensor, start: int, rows: int) -> Tensor:
+    """Some rows of weights in oneDNN's layout, (rows, in), without the memory of the others."""
+    whole = blocked.to_dense()
+    return whole if rows == len(whole) else whole[start:start + rows].clone()

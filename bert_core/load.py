@@ -26,6 +26,7 @@ from bert_core.loading.describe import ModelInfo, count_parameters, describe, ga
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import Stored, read_headers, read_json, read_tensors
 from bert_core.model import Model
+from bert_core.on_demand import OnDemand
 from bert_core.tokenizer import Tokenizer, read_tokenizer
 
 if TYPE_CHECKING:
@@ -133,10 +134,17 @@ def _existing_folder(name: str) -> Path | None:
 
 
 def is_adapted(values: Mapping[str, Any]) -> bool:
-    """Whether transformers must run this config.json, because its block is not BERT's."""
+    """Whether transformers must run this config.json, because its block is not BERT's.
+
+    Raises:
+        LoadError: it names its family by no word, or holds an absurd value.
+    """
     if "model_type" not in values:
         return False
-    if values["model_type"] not in LAYOUTS:
+    family = values["model_type"]
+    if not isinstance(family, str):
+        raise LoadError(f"config: model_type is {family!r}; it must be a word")
+    if family not in LAYOUTS:
         return True
     return not is_ours(parse_config(values))
 
@@ -177,18 +185,19 @@ def stored_tensors(folder: Path, config: BertConfig) -> dict[str, Stored]:
     if base not in shipped_names():
         raise LoadError(f"its base model {base!r} is not shipped")
     of_base = canonical_names(read_headers(SHIPPED / base), config)
-    return shared.combine(of_base, own, [str(prefix) for prefix in config.extra.get("shared_tensors", ())])
+    return shared.combine(of_base, own, shared.prefixes(config))
 
 
 def read_model(folder: Path, config: BertConfig, dtype: torch.dtype, device: str) -> Model:
     """Check a folder's headers against its config, then read what the model needs."""
     stored = stored_tensors(folder, config)
     wanted = plan(config, {name: place.shape for name, place in shared.visible(stored).items()})
-    scale = float(config.extra.get("low_rank_scale", 1.0))
+    scale = shared.low_rank_scale(config)
     weights = _read_shared(stored, list(wanted.shapes), dtype, device)
     factors = {name: (out.to(device), into.to(device))
                for name, (out, into) in shared.read_factors(stored, list(weights)).items()}
-    return Model(config, shared.OnDemand(weights, factors, scale) if factors else weights, wanted.heads)
+    made = shared.updated(weights, factors, scale)
+    return Model(config, OnDemand({**weights, **made}) if made else weights, wanted.heads)
 
 
 def _read_shared(stored: Mapping[str, Stored], names: list[str], dtype: torch.dtype, device: str) -> dict[str, Tensor]:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 #: Smaller arrays are left to torch, whose allocator reuses its memory.
-_LEAST_BYTES = 4 * 2**20
+_LEAST_BYTES = 2**20
 #: Most bytes that wait for the next Trace: one of a base-size model at 512 tokens.
 _MOST_IDLE_BYTES = 640 * 2**20
 #: How long they wait where `let_go_unused` is called: somebody who types a long text takes them again sooner.

@@ -52,7 +52,8 @@ class TraceRequest:
         window: a query sees keys at most this far away; None is no limit.
         heads_off: (layer, head) whose context is zero.
         embeddings_off: of 'token', 'segment', 'position'.
-        position_order: position id for each token; None counts up.
+        position_order: position id for each token, in reading order; None
+            counts up in the order in which the model reads.
         segments: segment id for each token; None takes the sentence's.
         parts: arrays wanted (see ALL_PARTS); None is all of them.
         all_logits: vocabulary logits at every position, not only at [MASK].
@@ -107,9 +108,11 @@ def prepare(loaded: Loaded, request: TraceRequest) -> Prepared:
     """Tokenise, put masks and replacements in, check every position.
 
     Raises:
-        ValueError: a position, layer, head or id that isn't there.
+        ValueError: a position, layer, head or id that isn't there, or no token at all.
     """
     encoding = loaded.tokenizer.encode(request.text, request.pair)
+    if not len(encoding):
+        raise ValueError(f"the text is empty, and {loaded.name} adds no special tokens to it")
     _check_places(loaded, request, encoding)
     _check_orders(loaded.config, request, len(encoding))
     changes = dict(request.replaced) | dict.fromkeys(request.masked, loaded.tokenizer.mask_id)

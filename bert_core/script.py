@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.load import Loaded
+from bert_core.tasks.support import softmax
 from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import Trace, TraceRequest
 
@@ -40,7 +41,7 @@ def screen_numbers(trace: Trace, loaded: Loaded) -> dict[str, Any]:
     if trace.has("lm_logits"):
         numbers["next"] = _best(trace.lm_logits[last_read(trace)], loaded)
     if trace.has("nsp_logits") and trace.request.pair is not None:
-        numbers["is next"] = _rounded(_softmax(trace.nsp_logits)[:1])[0]
+        numbers["is next"] = _rounded(softmax(trace.nsp_logits)[:1])[0]
     return numbers
 
 
@@ -49,13 +50,8 @@ def screen_text(numbers: dict[str, Any]) -> str:
     return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in numbers.items())
 
 
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    spread = np.exp(logits.astype(np.float64) - logits.max())
-    return spread / spread.sum()
-
-
 def _best(logits: np.ndarray, loaded: Loaded) -> dict[str, float]:
-    probabilities = _softmax(logits)
+    probabilities = softmax(logits)
     best = np.argsort(-probabilities, kind="stable")[:TOP]
     return {loaded.tokenizer.token_of(i): p for i, p in zip(best, _rounded(probabilities[best]), strict=True)}
 
@@ -177,7 +173,8 @@ def main():
 
     if loaded.model.heads & {{"mlm", "lm"}}:
         y = norm(act(linear(x, "cls.predictions.transform.dense")), "cls.predictions.transform.LayerNorm")
-        logits = y @ w["bert.embeddings.word_embeddings.weight"].T + w["cls.predictions.bias"]  # (T, V)
+        words = w["bert.embeddings.word_embeddings.weight"]  # (V, D), the decoder too unless it has its own
+        logits = y @ w.get("cls.predictions.decoder.weight", words).T + w["cls.predictions.bias"]  # (T, V)
         if "lm" in loaded.model.heads:
             shown["next"] = best(logits[-2])  # what would follow the last word
         else:

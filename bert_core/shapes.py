@@ -96,6 +96,11 @@ def head_shapes(config: BertConfig, head: str) -> Shapes:
     raise ValueError(f"{config.model_type} has no {head} head")
 
 
+def pooled_heads(config: BertConfig) -> frozenset[str]:
+    """The heads that read the pooler's output: NSP, and a classifier without a dense layer of its own."""
+    return frozenset({"nsp"} if layout_for(config).classifier_dense else {"nsp", "classification"})
+
+
 def possible_heads(config: BertConfig) -> tuple[str, ...]:
     """Heads that a checkpoint of this config may hold: the family's own and the declared one."""
     names = layout_for(config)

@@ -206,18 +206,24 @@ class Tokenizer:
         special = tuple(s is None or i in self._special_ids for s, i in zip(sequence_ids, ids, strict=True))
         offsets = self._offsets(texts, kept)
         dropped = len(whole.ids) - len(ids)
-        masks = self._mask_positions(ids)
         return Encoding(
             text=texts[0], pair=texts[1], tokens=tuple(kept.tokens), input_ids=ids,
             token_type_ids=tuple(kept.type_ids) if self.has_segments else (0,) * len(ids),
             special=special, word_ids=tuple(kept.word_ids), sequence_ids=sequence_ids, offsets=offsets,
-            mask_positions=masks, dropped=dropped,
+            mask_positions=self._mask_positions(ids), dropped=dropped,
             cut_at=_cut_places(texts, offsets, sequence_ids) if dropped else (None, None),
-            masks_beyond=self._mask_positions(whole.ids)[len(masks):] if dropped else (),
+            masks_beyond=self._masks_beyond(whole, kept) if dropped else (),
         )
 
     def _mask_positions(self, ids: Sequence[int]) -> tuple[int, ...]:
         return tuple(n for n, i in enumerate(ids) if self.mask_id is not None and i == self.mask_id)
+
+    def _masks_beyond(self, whole, kept) -> tuple[int, ...]:
+        """Uncut positions of the masks that were cut off; each sentence lost those at its end."""
+        kept_of, of = kept.sequence_ids, whole.sequence_ids  # the library makes both anew at each reading
+        fit = [kept_of[n] for n in self._mask_positions(kept.ids)]
+        by_sentence = [[n for n in self._mask_positions(whole.ids) if of[n] == sentence] for sentence in (0, 1)]
+        return tuple(n for sentence, found in enumerate(by_sentence) for n in found[fit.count(sentence):])
 
     def _offsets(self, texts: tuple[str, str | None], kept) -> tuple[Offsets, ...]:
         """Offsets of each token in its own sentence as it was given."""

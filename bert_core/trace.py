@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bert_core import memory
 from bert_core import model as bert
 from bert_core.config import BertConfig
 from bert_core.kept import TOKEN_AXES, Kept
@@ -99,6 +100,7 @@ class Trace:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of the arrays' numbers."""
         return sum(a.nbytes for a in self.arrays.values())
 
     def save(self, path: str | Path) -> None:
@@ -185,7 +187,7 @@ def _vocabulary_logits(model: bert.Model, hidden: Tensor, places: Sequence[list[
     if len(few) > 1:
         shared = bert.mlm_logits(model, torch.cat([found[n] for n in few]))
         for n, part in zip(few, shared.split([len(places[n]) for n in few]), strict=True):
-            found[n] = part.clone()
+            found[n] = memory.empty(tuple(part.shape), part.dtype, part.device).copy_(part)
     else:
         few = []
     return [read if read is None or n in few else bert.mlm_logits(model, read) for n, read in enumerate(found)]
@@ -221,11 +223,14 @@ def _freeze(loaded: Loaded, row: Prepared, parts: Mapping[str, Tensor], logits: 
 
 
 def to_numpy(tensor: Tensor, axes: tuple[int, ...], length: int, order: Array | None) -> Array:
-    """Cut padding off the token axes and put them in reading order."""
-    array = (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).cpu().numpy()
+    """Cut padding off the token axes and put them in reading order; the array keeps no more memory than its own."""
+    tensor = (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).cpu()
+    array = tensor.numpy()
     for axis in axes:
         if array.shape[axis] != length:
             array = array[(slice(None),) * axis + (slice(0, length),)]
         if order is not None:
             array = np.take(array, order, axis=axis)
-    return array if array.flags.owndata or array.base is None else np.ascontiguousarray(array)
+    if not array.flags.owndata and array.nbytes < tensor.untyped_storage().nbytes():
+        return array.copy()  # else it would keep its batch, or the padding
+    return np.ascontiguousarray(array)

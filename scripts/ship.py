@@ -21,15 +21,31 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ROOT / "assets" / "models"
+#: Steps of a curve that are kept.
+MOST_STEPS = 1000
 
 
 def take(run: Path, name: str) -> None:
-    """Copy a finished run's model folder, settings and curve to assets/models/NAME."""
+    """Copy a finished run's model folder, settings and curve to assets/models/NAME, the curve shortened."""
     folder = run / "model" if (run / "model").is_dir() else run  # finetune writes the model into the run itself
     target = SHIPPED / name
     target.mkdir(exist_ok=True)
-    for source in (folder / "config.json", folder / "model.safetensors", run / "run.json", run / "curve.jsonl"):
+    for source in (folder / "config.json", folder / "model.safetensors", run / "run.json"):
         shutil.copyfile(source, target / source.name)
+    lines = (run / "curve.jsonl").read_text(encoding="utf-8").splitlines()
+    (target / "curve.jsonl").write_text("".join(f"{line}\n" for line in shortened(lines)), encoding="utf-8")
+
+
+def shortened(lines: list[str]) -> list[str]:
+    """A curve for shipping: every so many steps, the last one included, numbers of five digits.
+
+    Args:
+        lines: one JSON object a step.
+    """
+    step = -(-len(lines) // MOST_STEPS)
+    rows = [json.loads(line) for line in lines[::-1][::step][::-1]]
+    return [json.dumps({name: float(f"{value:.5g}") if isinstance(value, float) else value
+                        for name, value in row.items()}) for row in rows]
 
 
 def commands(name: str) -> list[str]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import hypothesis
 import pytest
 import torch
 
+from tests.adapters.families import FAMILIES, make_family
 from tests.checkpoints import make_bert
 
+# What helpers assert is told in full, as in a test.
+pytest.register_assert_rewrite("tests.payloads", "tests.waiting", "tests.browser.waiting", "tests.browser.tables")
 torch.set_num_threads(1)
 # A busy machine is no reason to fail, and the same commit passes or fails everywhere: new examples are drawn by the
 # tests marked "full".
@@ -37,6 +41,25 @@ def checkpoint(tmp_path_factory) -> Callable[..., str]:
         key = (architecture, seed, repr(sorted(changes.items())))
         if key not in made:
             made[key] = make_bert(tmp_path_factory.mktemp(architecture), architecture, seed, **changes)
+        return str(made[key])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def family(tmp_path_factory) -> Callable[..., str]:
+    """family(name, architecture, **config changes) -> folder of a tiny random checkpoint of FAMILIES, cached.
+
+    Its architecture is the family's own unless another class of it is asked for.
+    """
+    made: dict[tuple, Path] = {}
+
+    def make(name: str, architecture: str | None = None, **changes) -> str:
+        key = (name, architecture, repr(sorted(changes.items())))
+        if key not in made:
+            found = next(one for one in FAMILIES if one.name == name)
+            asked = replace(found, architecture=architecture or found.architecture, config=found.config | changes)
+            made[key] = make_family(tmp_path_factory.mktemp("family"), asked)
         return str(made[key])
 
     return make

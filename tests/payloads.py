@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import struct
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parents[1]
+#: How the status of a page begins that could not draw (ui/state.py, `stop`).
+NO_PICTURE = "No picture"
 
 
 def unpack(payload: bytes) -> dict[str, Any]:
@@ -24,13 +28,23 @@ def unpack(payload: bytes) -> dict[str, Any]:
     return {**header, "arrays": arrays}
 
 
-def visit(page: str, **parameters: object) -> AppTest:
-    """Run a page through app.py with parameters of the address."""
+def page(name: str, /, **parameters: object) -> AppTest:
+    """A page behind app.py with parameters of the address, not run yet."""
     at = AppTest.from_file(ROOT / "app.py", default_timeout=120)
     for key, value in parameters.items():
         at.query_params[key] = str(value)
-    at.switch_page(f"pages/{page}.py")
-    return at.run()
+    return at.switch_page(f"pages/{name}.py")
+
+
+def visit(name: str, /, **parameters: object) -> AppTest:
+    """Run a page through app.py with parameters of the address."""
+    return page(name, **parameters).run()
+
+
+def said(at: AppTest) -> str:
+    """A page's own words as HTML, after checking that nothing went wrong."""
+    assert not at.exception
+    return "\n".join(element.proto.body for element in at.get("html"))
 
 
 def drawn(at: AppTest, name: str) -> dict[str, Any]:
@@ -42,6 +56,18 @@ def drawn(at: AppTest, name: str) -> dict[str, Any]:
 
 
 def is_ready(at: AppTest) -> dict[str, Any]:
-    """The payload of the last element, after checking that nothing went wrong."""
-    assert not at.exception
-    return drawn(at, "ready")
+    """The payload of the last element, after checking that nothing went wrong and that the picture was drawn."""
+    problems, ready = _problems(at), drawn(at, "ready")
+    assert not ready["status"].startswith(NO_PICTURE), problems
+    return ready
+
+
+def plain_line(at: AppTest) -> str:
+    """The one line that a page says instead of its picture, after checking that it draws none."""
+    (line,) = _problems(at)
+    assert drawn(at, "ready")["status"].startswith(NO_PICTURE)
+    return line
+
+
+def _problems(at: AppTest) -> list[str]:
+    return [html.unescape(line) for line in re.findall(r'<p class="bw-notice bw-problem".*?>(.+?)</p>', said(at))]

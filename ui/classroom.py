@@ -24,3 +24,13 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     presenter.draw(page, pages)
     rooms.strip(page)
     tour.draw()
+
+
+def end(page: str) -> None:
+    """Below a page's last widget: what its controls hold now goes to the room and into links.
+
+    In the first run of a page `draw` does not know its controls yet.
+    """
+    if page not in rooms.NOT_SHOWN:
+        presenter.keep_view(page)
+        rooms.publish(page)

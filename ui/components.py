@@ -19,6 +19,7 @@ import numpy as np
 import streamlit as st
 
 from bert_core.figures import theme
+from ui import tables
 
 FOLDER = Path(__file__).resolve().parent.parent / "assets" / "components"
 #: Array types that JavaScript has a view for (float16 is decoded by _base.js).
@@ -115,9 +116,15 @@ def mount(
     _renderer(name, isolated)(key=f"c_{key}", data=data, height=height, on_event_change=receive)
 
 
-def chart(figure: Any, key: str) -> None:
-    """Draw a plotly figure as wide as the page, without its tool bar."""
-    st.plotly_chart(figure, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
+def chart(figure: Any, key: str, numbers: tables.Numbers | None = None) -> None:
+    """Draw a plotly figure as wide as the page, without its tool bar.
+
+    Args:
+        numbers: what it shows, for who has no pointer; a table behind a disclosure.
+    """
+    st.plotly_chart(theme.on_page(figure, ink()), key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
+    if numbers is not None:
+        tables.show(numbers)
 
 
 def ink() -> str:

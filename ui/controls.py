@@ -125,11 +125,12 @@ def text(
                          live=settings.typing_pause() if live else False, bind="query-params") or ""
 
 
-def positions(key: str, count: int, default: Sequence[int] = ()) -> tuple[int, ...]:
-    """Token positions that a component chose; see chips.set_positions."""
-    from ui import chips
-
-    return chips.chosen_positions(key, count, default)
+def lines(label: str, key: str, max_chars: int, placeholder: str | None = None) -> list[str]:
+    """Lines of text, without blanks around them and without the empty ones."""
+    _from_link(key, lambda raw: len(raw) <= max_chars)
+    typed = st.text_area(label, key=key, height=110, max_chars=max_chars, placeholder=placeholder,
+                         bind="query-params") or ""
+    return [line.strip() for line in typed.splitlines() if line.strip()]
 
 
 def _is_number(raw: str, low: float, high: float) -> bool:

@@ -35,11 +35,14 @@ def arrive(page: str) -> None:
         return
     if view.page != page:
         st.session_state[_GOING] = view
-        st.switch_page(f"pages/{view.page}.py", query_params=dict(view.parameters))
+        left = bound_keys(page)  # by which Streamlit lets nothing be set until this page is left
+        free = {key: value for key, value in view.parameters if key not in left}
+        st.switch_page(f"pages/{view.page}.py", query_params=free)
     for key, value in view.widgets:
+        remember(key)
         st.session_state[key] = list(value) if isinstance(value, tuple) else value
-    wanted = dict(view.parameters)
-    bound = bound_keys()
+    bound = bound_keys(page)
+    wanted = {key: value for key, value in view.parameters if key not in bound}
     for key in [k for k in st.query_params if k not in wanted and k not in bound and k not in OWN]:
         del st.query_params[key]
     for key, value in wanted.items():
@@ -48,18 +51,23 @@ def arrive(page: str) -> None:
 
 
 def remember(key: str) -> None:
-    """Note that a widget under `key` keeps its value in the address."""
-    st.session_state.setdefault("_bound", set()).add(key)
+    """Note that a widget of the present page under `key` keeps its value in the address.
+
+    Another page may have a parameter of this name that no widget holds, and
+    Streamlit keeps the widget's value when one goes there.
+    """
+    page = st.session_state.get("_page", "")
+    st.session_state.setdefault("_bound", {}).setdefault(page, set()).add(key)
 
 
-def bound_keys() -> set[str]:
-    """Keys of all widgets of this session whose value is in the address."""
-    return {*SHARED, *st.session_state.get("_bound", ())}
+def bound_keys(page: str) -> set[str]:
+    """Keys of the widgets that this session has had on a page and whose value is in the address."""
+    return {*SHARED, *st.session_state.get("_bound", {}).get(page, ())}
 
 
 def present_view(page: str) -> View:
     """Where the visitor is now: page, values of its controls, and what else the address holds."""
-    bound = bound_keys()
+    bound = bound_keys(page)
     widgets = tuple((key, _frozen(st.session_state[key])) for key in sorted(bound) if key in st.session_state)
     others = tuple((key, value) for key, value in sorted(st.query_params.to_dict().items())
                    if key not in bound and key not in OWN)

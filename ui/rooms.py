@@ -69,7 +69,7 @@ def join(code: str) -> None:
     try:
         seat = registry().join(code)
         st.session_state["_following"] = (code.strip().upper(), seat)
-        st.session_state["_room_version"] = None
+        st.session_state.pop("_room_view", None)  # whoever wandered off goes along again at once
     except RoomError as problem:
         st.session_state["_room_problem"] = str(problem)
 
@@ -113,17 +113,30 @@ def strip(page: str) -> None:
 
 
 def _publish(page: str) -> None:
+    """The teacher's line; a view that the room refuses is said, and costs no control."""
     code, key = teaching()
     try:
-        if page not in NOT_SHOWN:
-            registry().show(code, key, going.present_view(page))
         room = registry().teacher_state(code, key)
     except RoomError as problem:
         st.session_state.pop("_teaching", None)
         notices.problem(str(problem))
         return
-    shown = "the class sees this page" if page not in NOT_SHOWN else "the class does not see this page"
-    st.html(f'<p class="bw-room">Room <strong>{html.escape(code)}</strong> · {room.followers} following · {shown}</p>')
+    refused = publish(page) if page not in NOT_SHOWN else ""
+    if refused:
+        notices.problem(f"{refused}; the class keeps what it saw before")
+    sees = "does not see" if refused or page in NOT_SHOWN else "sees"
+    st.html(f'<p class="bw-room">Room <strong>{html.escape(code)}</strong> · {room.followers} following · '
+            f"the class {sees} this page</p>")
+
+
+def publish(page: str) -> str:
+    """Set what the class sees, for who teaches; gives why the room can't carry it, '' if it can."""
+    try:
+        if teaching() is not None:
+            registry().show(*teaching(), going.present_view(page))
+    except RoomError as problem:
+        return str(problem)
+    return ""
 
 
 @st.fragment(run_every=PULSE)
@@ -165,7 +178,7 @@ def _vote(code: str, seat: str, poll: Poll) -> None:
         if st.form_submit_button("Send"):
             _take_guess(code, seat, word, poll)
     said, line = st.session_state.get("_guess_said", ("", ""))
-    if said == f"{code} {poll.text}":  # it stays, although the room is looked at twice a second
+    if said == f"{code} {poll.number}":  # it stays, although the room is looked at twice a second
         st.html(line)
 
 
@@ -187,4 +200,4 @@ def _take_guess(code: str, seat: str, word: str, poll: Poll) -> None:
                 "A new guess replaces it.</p>")
     except RoomError as problem:
         line = f'<p class="bw-notice bw-problem" role="alert">{html.escape(str(problem))}</p>'
-    st.session_state["_guess_said"] = (f"{code} {poll.text}", line)
+    st.session_state["_guess_said"] = (f"{code} {poll.number}", line)

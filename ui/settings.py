@@ -9,7 +9,8 @@ BOTH_WAYS_PAUSE     pause in typing after which the picture follows
 BOTH_WAYS_RUN_KEEP  seconds for which a training run and its files stay when
                     nobody who watched it is there any more (default 300).
 
-The engine's own settings (BOTH_WAYS_ENGINE, BOTH_WAYS_CACHE_MB) are in bert_core/serving; docs/deploy.md has all.
+The engine's own settings (BOTH_WAYS_ENGINE, BOTH_WAYS_CACHE_MB and others) are in bert_core/serving;
+docs/deploy.md has all.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from bert_core import MissingPart
+from bert_core import LoadError, MissingPart
+from bert_core.serving import EngineError, Superseded
 from bert_core.tokenizer import Encoding
 from ui import classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
 from ui.state import Here
@@ -70,11 +71,13 @@ def frame(page: st.Page) -> None:
 
 
 def run(page: st.Page) -> None:
-    """The page's own script; a part that the model lacks ends it with a line that says why."""
+    """The page's own script; what the model lacks, or a busy engine, ends it with a line that says so."""
     try:
         page.run()
-    except MissingPart as gap:
-        state.stop(str(gap))
+    except Superseded:  # a newer run of this tab draws the picture
+        st.stop()
+    except (MissingPart, LoadError, EngineError) as problem:
+        state.stop(str(problem))
 
 
 def _inputs() -> None:
@@ -163,6 +166,7 @@ def close_page(here: Here, note: str = "", shown: str = "") -> None:
     below = prose(here.page, str(st.session_state.get("view", ""))).below
     if below:
         st.html(below)
+    classroom.end(here.page)
     notices.ready(here.text, shown or status_line(here, note), state.dropped())
 
 

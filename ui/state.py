@@ -175,8 +175,13 @@ def traces(requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
     named = [r if r.model else replace(r, model=here().model) for r in requests]
     for name in {r.model for r in named}:
         loaded(name)
+    return or_stop(lambda: raw_traces(named, keep))
+
+
+def raw_traces(requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
+    """As `traces`, of loaded models; raises EngineError or ValueError, as what is cached must not draw anything."""
     with TURNS.away():
-        return or_stop(lambda: engine().run_many(named, visitor=visitor(), keep=keep))
+        return engine().run_many(requests, visitor=visitor(), keep=keep)
 
 
 def call(steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value:

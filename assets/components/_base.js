@@ -89,16 +89,16 @@ function svg(tag, attributes = {}, text = "") {
 }
 
 // "The numbers as a table": a closed disclosure whose rows are built when it is
-// opened. columns: names; rows: () => array of arrays (numbers are rounded).
+// opened. caption: text, or () => text; columns: names; rows: () => array of
+// arrays (numbers are rounded). Returns what fills an open table again.
 function numbersTable(parent, caption, columns, rows, shown = true) {
   const box = child(parent, "details", "bw-numbers");
   if (!box.firstChild) box.appendChild(make("summary", "", "The numbers as a table"));
   box.hidden = !shown;
-  box.querySelector(".bw-scroll")?.remove();
   const fill = () => {
-    if (!box.open || box.querySelector(".bw-scroll")) return;
-    const table = make("table");
-    table.appendChild(make("caption", "", typeof caption === "function" ? caption() : caption));
+    if (!box.open) { box.querySelector(".bw-scroll")?.remove(); return; }
+    const table = make("table"), title = typeof caption === "function" ? caption() : caption;
+    table.appendChild(make("caption", "", title));
     const head = table.createTHead().insertRow();
     for (const name of columns) head.appendChild(name ? make("th", "", name, { scope: "col" }) : make("td"));
     const body = table.createTBody();
@@ -110,12 +110,11 @@ function numbersTable(parent, caption, columns, rows, shown = true) {
         line.appendChild(cell);
       });
     }
-    const scroll = make("div", "bw-scroll", "", { tabindex: "0", role: "region", "aria-label": caption });
-    scroll.appendChild(table);
-    box.appendChild(scroll);
+    child(box, "div", "bw-scroll", { tabindex: "0", role: "region", "aria-label": title }).replaceChildren(table);
   };
   box.ontoggle = fill;
   fill();
+  return fill;
 }
 
 function formatNumber(value) {

@@ -156,7 +156,7 @@ function strips(view) {
 
 function drawOperands(view, parent) {
   const list = strips(view);
-  while (parent.children.length > list.length + 1) parent.lastChild.remove();
+  for (const surplus of [...parent.querySelectorAll(".steps-strip")].slice(list.length)) surplus.remove();
   list.forEach(([title, numbers, note], i) => {
     const box = child(parent, "figure", `strip${i}`);
     box.classList.add("steps-strip");
@@ -164,6 +164,7 @@ function drawOperands(view, parent) {
     drawStrip(view, box, title, numbers);
   });
   const bars = child(parent, "figure", "steps-norms");
+  parent.append(bars); // below the strips, of which there may be more now
   bars.hidden = view.step !== 5;
   if (view.step === 5) drawNorms(view, bars);
 }

@@ -53,7 +53,8 @@ function agreement(data, look) {
     const line = body.insertRow();
     line.append(make("th", "", data.methods[i].title, { scope: "row" }));
     row.forEach((rho, j) => {
-      const cell = make("td", "", i === j ? "" : rho.toFixed(2).replace("-", "−")), colour = signedColour(i === j ? 0 : rho, 1, look);
+      const words = i === j ? "" : rho === null ? "–" : rho.toFixed(2).replace("-", "−"); // null: all of one are equal
+      const cell = make("td", "", words), colour = signedColour(i === j ? 0 : rho ?? 0, 1, look);
       cell.style.background = rgb(colour);
       cell.style.color = inkOn(colour);
       line.append(cell);

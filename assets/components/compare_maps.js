@@ -20,12 +20,13 @@ export default function (component) {
     view.row = row;
     const look = theme(parentElement);
     state.readers.forEach((reader, n) => drawReader(panels.children[n], reader, n, state, look, view));
+    fillTable();
   };
   const open = (layer, head) => send(component, { layer, head });
   draw();
   onThemeChange(parentElement, draw);
   const listed = state.readers.map((reader, n) => [reader, n]).filter(([reader]) => reader.in_table);
-  numbersTable(parentElement, state.caption, ["looked at", ...listed.map(([reader]) => reader.title)], () =>
+  const fillTable = numbersTable(parentElement, state.caption, ["looked at", ...listed.map(([reader]) => reader.title)], () =>
     state.readers[0].tokens.map((token, k) => [`${token} ${k}`, ...listed.map(([reader, n]) =>
       (allowed(state, n, reader, rowOf(view, reader), k) ? weight(state, n, reader, rowOf(view, reader), k) : "not allowed"))]));
 }

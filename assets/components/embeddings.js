@@ -30,7 +30,11 @@ export default function (component) {
     key.textContent = `Blue is negative, red positive, faint near 0. Addends and sum: ±${formatNumber(state.limit)}; after LayerNorm: ±${formatNumber(state.output_limit)}.`;
     return { element, block, width };
   };
-  const read = () => readCell(readout, state, cell);
+  let listed = cell.t; // the token whose numbers the table holds
+  const read = () => {
+    readCell(readout, state, cell);
+    if (listed !== cell.t) { listed = cell.t; fillTable(); }
+  };
   const update = (inside) => {
     const { block } = draw();
     if (inside) keepInSight(scroller, cell.t * block, block);
@@ -60,7 +64,7 @@ export default function (component) {
     update(true);
     if (event.key === "Enter") tell();
   };
-  numbersTable(parentElement, () => `All dimensions of ${state.tokens[cell.t] ?? ""}`, ["dimension", ...state.strips.map((s) => NAMES[s])], () =>
+  const fillTable = numbersTable(parentElement, () => `All dimensions of ${state.tokens[cell.t] ?? ""}`, ["dimension", ...state.strips.map((s) => NAMES[s])], () =>
     Array.from({ length: state.width }, (_, d) => [d, ...state.strips.map((s) => value(state, s, cell.t, d))]));
   onThemeChange(parentElement, draw);
 }

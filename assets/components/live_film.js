@@ -9,61 +9,67 @@ export default function (component) {
   const film = unpack(data);
   const root = child(parent, "section", "film");
   const state = restore(root, film);
-  const show = () => draw(root, film, state, tell);
-  const tell = (changes) => { Object.assign(state, changes); show(); send(component, chosen(state, film)); };
-  controls(root, film, state, show, tell);
-  show();
-  onThemeChange(parent, show);
+  state.show = () => draw(root, film, state, tell); // a film that plays on draws by its newest data
+  const tell = (changes) => {
+    Object.assign(state, changes);
+    state.show();
+    if (!isFixed(component)) noteSent(state);
+    send(component, { frame: state.frame, following: state.frame === state.last, layer: state.layer, head: state.head });
+  };
+  controls(root, film, state, tell);
+  state.show();
+  onThemeChange(parent, state.show);
 }
 
 // What this visitor looks at survives new data; who stands at the end follows it.
+// A frame that the visitor did not send (a room, the browser's Back) is gone to, once.
 function restore(root, film) {
-  const last = film.steps.length - 1, old = root.__state;
-  if (!old) {
-    root.__state = { frame: film.frame ?? last, layer: film.layer, head: film.head, timer: null };
-  } else {
-    if (old.frame >= old.last || old.frame > last) old.frame = last;
-    Object.assign(old, { layer: film.layer, head: film.head });
+  const last = film.steps.length - 1, given = film.frame ?? null;
+  const state = (root.__state ??= { frame: given ?? last, last, given, sent: [], timer: null });
+  if (state.frame >= state.last) state.frame = last;
+  if (given !== state.given) {
+    const answered = state.sent.indexOf(given);
+    if (answered < 0) { clearInterval(state.timer); Object.assign(state, { frame: given ?? last, timer: null }); }
+    state.sent.splice(0, answered < 0 ? Infinity : answered + 1);
   }
-  root.__state.last = last;
-  root.__state.frame = Math.min(root.__state.frame, last);
-  return root.__state;
+  return Object.assign(state, { frame: Math.min(state.frame, last), last, given, layer: film.layer, head: film.head });
 }
 
-function chosen(state, film) {
-  return { frame: state.frame, following: state.frame === film.steps.length - 1, layer: state.layer, head: state.head };
+// Keep what was sent and will come back as `film.frame`: null for the end.
+function noteSent(state) {
+  const frame = state.frame === state.last ? null : state.frame;
+  if (frame !== (state.sent.length ? state.sent.at(-1) : state.given)) state.sent.push(frame);
 }
 
 // --- the strip below: play, scrub --------------------------------------------
 
-function controls(root, film, state, show, tell) {
+function controls(root, film, state, tell) {
   const bar = child(root, "div", "film-bar");
   const play = child(bar, "button", "film-play", { type: "button" });
   const range = child(bar, "input", "film-range", { type: "range", min: "0", step: "1", "aria-label": "Checkpoint" });
   const name = child(bar, "output", "film-step");
-  const last = film.steps.length - 1;
-  range.max = String(last);
-  const label = () => {
+  range.max = String(state.last);
+  state.label = () => {
     range.value = String(state.frame);
     range.setAttribute("aria-valuetext", `after ${film.steps[state.frame]} steps`);
     name.textContent = film.steps[state.frame] === 0 ? "random start" : `after ${film.steps[state.frame]} steps`;
     play.textContent = state.timer ? "❚❚" : "▶";
     play.setAttribute("aria-label", state.timer ? "Pause the film" : "Play the film from the random start");
-    play.disabled = last < 1;
+    play.disabled = state.last < 1;
   };
-  const stop = () => { clearInterval(state.timer); state.timer = null; };
-  range.oninput = () => { stop(); state.frame = Number(range.value); label(); show(); };
+  const stop = () => { clearInterval(state.timer); state.timer = null; state.label(); };
+  const to = (frame) => { state.frame = frame; state.label(); state.show(); };
+  range.oninput = () => { const frame = Number(range.value); stop(); to(frame); };
   range.onchange = () => tell({});
   play.onclick = () => {
-    if (state.timer) { stop(); label(); return; }
-    if (state.frame >= last) state.frame = 0;
+    if (state.timer) { stop(); return; }
     state.timer = setInterval(() => {
-      if (!root.isConnected || state.frame >= state.last) { stop(); label(); return; }
-      state.frame += 1; label(); show();
+      if (!root.isConnected || state.frame >= state.last) stop();
+      else to(state.frame + 1);
     }, 420);
-    label(); show();
+    to(state.frame >= state.last ? 0 : state.frame);
   };
-  label();
+  state.label();
 }
 
 // --- the three pictures ------------------------------------------------------

@@ -21,12 +21,14 @@ export default function (component) {
       + state.panels.map((p) => `${p.title.toLowerCase()} ${formatNumber(cell(state, p, cursor.r, cursor.c))}`).join(", ");
   };
   const move = (r, c) => {
+    const left = cursor.r;
     cursor.r = Math.max(0, Math.min(rows - 1, r));
     cursor.c = Math.max(0, Math.min(columns - 1, c));
     read();
+    if (cursor.r !== left && !isWhole(state)) fillTable();
   };
   draw();
-  mapTable(parentElement, state, cursor);
+  const fillTable = mapTable(parentElement, state, cursor);
   onThemeChange(parentElement, draw);
 }
 
@@ -105,10 +107,12 @@ function mapLegend(panel, look) {
   return box;
 }
 
-// Up to 64 columns the whole matrix of each panel; beyond, the cursor's row.
+// The table holds each panel's whole matrix up to 64 columns; beyond, the cursor's row.
+function isWhole(state) { return state.columns.length <= 64; }
+
 function mapTable(parent, state, cursor) {
-  const small = state.columns.length <= 64;
-  numbersTable(parent, small ? state.caption : `${state.caption}, the row under the cursor`,
+  const small = isWhole(state);
+  return numbersTable(parent, small ? state.caption : `${state.caption}, the row under the cursor`,
     ["map", state.row_word, ...state.columns], () => state.panels.flatMap((panel) =>
       (small ? state.rows.map((_, r) => r) : [cursor.r]).map((r) =>
         [panel.title, state.rows[r], ...state.columns.map((_, c) => cell(state, panel, r, c))])));

@@ -7,6 +7,7 @@ const CHOOSERS = "button, input, select, textarea, [role=option], [data-chooses]
 
 export default function (component) {
   const { parentElement, data } = component;
+  parentElement.__bwStop?.(); // Streamlit calls the last run's clean-up, at the end; each run ends the one before
   const { keys, controls, pictures } = unpack(data);
   const hint = child(parentElement, "p", "bw-presenter");
   hint.textContent = keys ? "Page Down, Page Up: next and previous page · Esc: leave presenter mode" : "";
@@ -31,7 +32,7 @@ export default function (component) {
   for (const kind of ["pointerdown", "click", "keydown"]) document.addEventListener(kind, onChoice, true);
   if (controls || pictures) watch.observe(document.body, { childList: true, subtree: true });
   freeze();
-  return () => {
+  parentElement.__bwStop = () => {
     document.removeEventListener("keydown", onKey);
     for (const kind of ["pointerdown", "click", "keydown"]) document.removeEventListener(kind, onChoice, true);
     watch.disconnect();
@@ -39,6 +40,7 @@ export default function (component) {
       for (const element of document.querySelectorAll(`[${name}]`)) element.removeAttribute(name);
     }
   };
+  return parentElement.__bwStop;
 }
 
 // What a key does in presenter mode: 'next', 'previous', 'leave' or ''.

@@ -39,6 +39,8 @@ _NOT_GIVEN = "transformers does not give it out for this architecture"
 #: Arrays that only our own encoder has.
 _OWN_ARRAYS = ("segment_embeddings", "position_embeddings", "embedding_sum", "query", "key", "value",
                "attention_scores", "context", "attention_output", "intermediate")
+#: What every config must say of one stack over word pieces; models of pictures, or without heads, don't.
+_SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
 #: Keys of config.json that hold ids, not sizes.
 _NO_SIZES = ("id", "ids", "seed", "length", "theta", "version")
 
@@ -77,6 +79,7 @@ def check_bounds(values: Mapping[str, Any]) -> None:
 
 
 def _their_config(folder: Path):
+    """The config as transformers reads it, of one stack with every size that `translate` needs."""
     from transformers import AutoConfig
 
     try:
@@ -85,6 +88,9 @@ def _their_config(folder: Path):
         raise LoadError(f"transformers knows no such model ({first_line(error)})") from None
     if config.is_encoder_decoder:
         raise LoadError(f"{config.model_type} is an encoder-decoder; the explorer shows one stack, not two")
+    for name in _SIZES:
+        if not isinstance(getattr(config, name, None), int):
+            raise LoadError(f"{config.model_type} is no encoder of text that can be shown: its config lacks {name}")
     return config
 
 
@@ -136,14 +142,14 @@ def _unused_positions(module: torch.nn.Module) -> int:
 
 
 def translate(theirs, head: str | None, unused: int) -> BertConfig:
-    """A transformers config in BERT's words.
+    """A transformers config, from `_their_config`, in BERT's words.
 
     Args:
         unused: positions of the table that are no tokens'.
     """
     hidden = theirs.hidden_size
     labels = theirs.id2label if head in ("classification", "token_classification") else {}
-    pad = theirs.pad_token_id
+    pad = getattr(theirs, "pad_token_id", None)
     return BertConfig(
         vocab_size=theirs.vocab_size, hidden_size=hidden, num_hidden_layers=theirs.num_hidden_layers,
         num_attention_heads=theirs.num_attention_heads, model_type=theirs.model_type,

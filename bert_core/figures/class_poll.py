@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from bert_core.figures import theme
+from bert_core.figures.compare import escape
 from bert_core.measures.poll import Guess
 
 
 def poll_figure(guesses: Sequence[Guess], model: str) -> go.Figure:
     """Two bars a word: share of the class, probability of the model; both 0 to 1."""
-    words = [guess.word for guess in guesses]
+    words, model = [escape(guess.word) for guess in guesses], escape(model)
     figure = go.Figure()
     figure.add_bar(y=words, x=[g.share for g in guesses], name="the class", orientation="h",
                    marker={"color": theme.SEGMENT}, hovertemplate="%{y}: %{x:.0%} of the class<extra></extra>")

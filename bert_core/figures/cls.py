@@ -57,18 +57,18 @@ def attention_figure(weights: Array, tokens: Sequence[str], rows: Sequence[str],
         colorbar={"title": "weight", "thickness": 12},
         hovertemplate=y + " %{y} → %{x}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "token that [CLS] looks at", y, height=150 + 30 * len(rows))
-    figure.update_yaxes(type="category", autorange="reversed")
-    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0)
+    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
+    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0, showgrid=False)
 
 
-def arrival_figure(cosines: Array) -> go.Figure:
+def arrival_figure(distances: Array) -> go.Figure:
     """How far apart the two [CLS] vectors are by layer: where a changed word arrives.
 
     Args:
-        cosines: (L+1,) cosine of old and new; drawn as 1 - cosine, so that no difference is 0.
+        distances: (L+1,) 1 - cosine of old and new.
     """
     figure = go.Figure(go.Scatter(
-        x=layer_names(len(cosines)), y=1.0 - cosines, mode="lines+markers", fill="tozeroy",
+        x=layer_names(len(distances)), y=distances, mode="lines+markers", fill="tozeroy",
         line={"color": theme.BOTH_WAYS, "width": 3}, marker={"size": 9},
         hovertemplate="layer %{x}: 1 − cosine = %{y:.4f}<extra></extra>"))
     theme.style(figure, "layer", "1 − cosine of old and new [CLS]", height=300)

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from bert_core.config import BertConfig
 from bert_core.figures import theme
+from bert_core.figures.compare import escape
 from bert_core.sizes import Part, parameter_table
 from bert_core.trace import Trace
 
@@ -107,7 +108,7 @@ def anatomy_table(config: BertConfig, heads: tuple[str, ...] | None = None) -> t
 def attention_figure(trace: Trace) -> go.Figure:
     """Attention of the last layer, mean over its heads; rows look at columns."""
     probs = trace.attention_probs[-1].mean(axis=0)  # (Tq, Tk)
-    names = [f"{n} {token}" for n, token in enumerate(trace.tokens)]
+    names = [f"{n} {token}" for n, token in enumerate(map(escape, trace.tokens))]
     figure = go.Figure(go.Heatmap(
         z=probs, x=names, y=names, zmin=0, zmax=1, colorscale=theme.PROBABILITY, showscale=False,
         hovertemplate="%{y} looks at %{x}: %{z:.3f}<extra></extra>",

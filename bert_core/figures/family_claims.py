@@ -92,7 +92,7 @@ def _gelu(loaded: Loaded, _: str) -> str:
 def _pieces(loaded: Loaded, text: str) -> str:
     encoding = loaded.tokenizer.encode(text)
     words = {(s, w) for s, w in zip(encoding.sequence_ids, encoding.word_ids, strict=True) if w is not None}
-    return f"The sentence above has {len(words)} words and signs, and {len(encoding.content)} pieces."
+    return f"In the sentence above, words and signs: {len(words)}; pieces: {len(encoding.content)}."
 
 
 def _parallel(loaded: Loaded, text: str) -> str:

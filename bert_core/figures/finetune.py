@@ -79,10 +79,10 @@ def confusion_figure(table: np.ndarray, labels: Sequence[str], ink: str = theme.
     """Counts: rows are the true class, columns the class given; shaded by share of the row."""
     share = table / np.maximum(1, table.sum(axis=1, keepdims=True))
     figure = go.Figure(go.Heatmap(
-        z=share, x=plain(labels), y=plain(labels), zmin=0, zmax=1, colorscale=theme.PROBABILITY, showscale=False,
-        customdata=table, hovertemplate="true %{y}, given %{x}: %{customdata}<extra></extra>",
+        z=share, x=plain(labels), y=plain(labels), zmin=0, zmax=1, colorscale=theme.probability_scale(ink),
+        showscale=False, customdata=table, hovertemplate="true %{y}, given %{x}: %{customdata}<extra></extra>",
     ))
-    theme.label_cells(figure, (plain(labels), plain(labels)), [[str(n) for n in row] for row in table], share, ink, 17)
+    theme.label_cells(figure, (plain(labels), plain(labels)), [[str(n) for n in row] for row in table], ink, 17)
     theme.style(figure, x="class given", y="true class", height=340)
     return figure.update_yaxes(autorange="reversed")
 

@@ -138,11 +138,11 @@ def matrix_figure(cosines: Array, names: Sequence[str], title: str, ink: str = t
         ink: colour of the page's text.
     """
     figure = go.Figure(go.Heatmap(
-        z=cosines, x=list(names), y=list(names), zmin=-1, zmax=1, colorscale=theme.SIGNED, showscale=False,
+        z=cosines, x=list(names), y=list(names), zmin=-1, zmax=1, colorscale=theme.signed_scale(ink), showscale=False,
         xgap=2, ygap=2, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
     if len(names) <= MOST_NUMBERED:
         written = [[f"{value:.2f}".replace("-", "−") for value in row] for row in cosines]
-        theme.label_cells(figure, (names, names), written, np.abs(cosines), ink, 11)
+        theme.label_cells(figure, (names, names), written, ink, 11)
     theme.style(figure, "", "", height=390)
     figure.update_layout(title={"text": title, "font": {"size": 16}}, margin={"t": 46})
     figure.update_xaxes(type="category", side="bottom")

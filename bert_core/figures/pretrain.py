@@ -10,8 +10,6 @@ import plotly.graph_objects as go
 
 from bert_core.figures import theme
 
-#: Colours of the runs laid over each other: the present one first.
-RUN_COLOURS = (theme.BOTH_WAYS, theme.ONE_WAY)
 LEVEL_COLOUR = theme.NEUTRAL
 #: Weight of the newest step in the smoothed curves.
 SMOOTHING = 0.05
@@ -23,10 +21,19 @@ class RunCurves(NamedTuple):
     Attributes:
         name: for the legend.
         curves: arrays by name, as `PretrainRun.report` writes them.
+        causal: whether its tokens saw only what stands before them.
+        before: whether it is an earlier run, laid under the present one.
     """
 
     name: str
     curves: Mapping[str, np.ndarray]
+    causal: bool = False
+    before: bool = False
+
+    @property
+    def line(self) -> dict[str, str]:
+        """The colour says which way it read, the dash that it is an earlier run."""
+        return {"color": theme.ONE_WAY if self.causal else theme.BOTH_WAYS, "dash": "dot" if self.before else "solid"}
 
 
 class Level(NamedTuple):
@@ -49,10 +56,10 @@ def smooth(values: np.ndarray) -> np.ndarray:
 def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
     """Share of hidden words guessed right on held-out lines, against optimiser steps."""
     figure = go.Figure()
-    for run, colour in zip(runs, RUN_COLOURS):
+    for run in runs:
         curves = run.curves
         figure.add_scatter(x=curves["held_step"], y=curves["held_accuracy"], name=run.name, mode="lines+markers",
-                           line={"color": colour, "width": 3}, marker={"size": 6},
+                           line={**run.line, "width": 3}, marker={"size": 6},
                            hovertemplate="step %{x}: %{y:.1%}")
     _add_levels(figure, levels)
     theme.style(figure, x="optimiser steps", y="hidden words guessed right", height=380)
@@ -63,12 +70,12 @@ def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: i
 def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
     """Masked-LM loss in nats: each step, smoothed, and on held-out lines."""
     figure = go.Figure()
-    for run, colour in zip(runs, RUN_COLOURS):
+    for run in runs:
         loss = run.curves["loss"]
         figure.add_scatter(x=np.arange(1, len(loss) + 1), y=smooth(loss), name=f"{run.name}: training",
-                           line={"color": colour, "width": 1.2}, opacity=0.55, hovertemplate="step %{x}: %{y:.2f} nats")
+                           line={**run.line, "width": 1.2}, opacity=0.55, hovertemplate="step %{x}: %{y:.2f} nats")
         figure.add_scatter(x=run.curves["held_step"], y=run.curves["held_loss"], name=f"{run.name}: held out",
-                           line={"color": colour, "width": 3}, hovertemplate="step %{x}: %{y:.2f} nats")
+                           line={**run.line, "width": 3}, hovertemplate="step %{x}: %{y:.2f} nats")
     _add_levels(figure, levels)
     theme.style(figure, x="optimiser steps", y="masked-LM loss (nats)", height=300)
     figure.update_yaxes(rangemode="tozero")
@@ -78,10 +85,10 @@ def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) 
 def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, log: bool = False) -> go.Figure:
     """One value of every step, smoothed where it jumps."""
     figure = go.Figure()
-    for run, colour in zip(runs, RUN_COLOURS):
+    for run in runs:
         values = run.curves[curve]
         figure.add_scatter(x=np.arange(1, len(values) + 1), y=values if curve == "lr" else smooth(values),
-                           name=run.name, line={"color": colour, "width": 2}, hovertemplate="step %{x}: %{y:.3g}")
+                           name=run.name, line={**run.line, "width": 2}, hovertemplate="step %{x}: %{y:.3g}")
     theme.style(figure, x="optimiser steps", y=title, height=240)
     figure.update_layout(showlegend=False)
     figure.update_yaxes(type="log" if log else "linear", rangemode="normal" if log else "tozero")

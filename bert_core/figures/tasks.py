@@ -23,8 +23,8 @@ def label_figure(probabilities: Array, tokens: Sequence[str], labels: Sequence[s
         xgap=1, ygap=1, colorbar={"title": "p", "thickness": 12},
         hovertemplate="%{x}<br>%{y}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "token", "label", height=140 + 30 * len(labels))
-    figure.update_yaxes(type="category", autorange="reversed")
-    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 4 else 0)
+    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
+    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 4 else 0, showgrid=False)
 
 
 def token_pairs_figure(cosines: Array, first: Sequence[str], second: Sequence[str]) -> go.Figure:
@@ -39,5 +39,5 @@ def token_pairs_figure(cosines: Array, first: Sequence[str], second: Sequence[st
         z=cosines, x=columns, y=rows, zmin=-1, zmax=1, colorscale=theme.SIGNED, xgap=1, ygap=1,
         colorbar={"title": "cosine", "thickness": 12}, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "second sentence", "sentence", height=170 + 26 * len(first))
-    figure.update_yaxes(type="category", autorange="reversed")
-    return figure.update_xaxes(type="category", tickangle=-45 if len(second) > 4 else 0)
+    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
+    return figure.update_xaxes(type="category", tickangle=-45 if len(second) > 4 else 0, showgrid=False)

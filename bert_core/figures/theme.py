@@ -1,11 +1,13 @@
 """Colours and layout of every chart: one meaning, one colour (Okabe-Ito).
 
 Figures carry no background and no text colour of their own, so that Streamlit's
-light or dark theme shows through.
+light or dark theme shows through. What must differ between the two follows the
+page's text colour, `ink`, one of INK.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,14 +18,45 @@ BOTH_WAYS, ONE_WAY = "#0072B2", "#D55E00"
 MASK = "#CC79A7"
 NEUTRAL = "#8A8F98"
 
-#: One hue for probability and attention; always with zmin=0, zmax=1.
-PROBABILITY = [[0.0, "rgba(0,114,178,0)"], [0.25, "rgba(0,114,178,0.45)"], [1.0, "rgba(0,114,178,1)"]]
-#: Signed values, blue - clear - red; always symmetric about 0 (`signed_range`).
-SIGNED = [[0.0, "rgba(33,102,172,1)"], [0.5, "rgba(128,128,128,0)"], [1.0, "rgba(178,24,43,1)"]]
-#: Text of the page, light and dark, for the few places where a figure must name it.
+#: Text of the page, light and dark.
 INK = {"light": "#1C1E22", "dark": "#ECEAE4"}
-#: Opacity above which a cell is dark enough for white numbers in both themes.
-_STRONG = 0.65
+#: The page behind a text of this colour, as in .streamlit/config.toml.
+PAPER = {INK["light"]: (252, 251, 248), INK["dark"]: (22, 24, 28)}
+#: Colour of probability 1 there, as in assets/components/_base.js (probabilityColour).
+_CERTAIN = {INK["light"]: "0,78,130", INK["dark"]: "126,200,246"}
+#: Colours of the most negative and the most positive value there (signedColour).
+_ENDS = {INK["light"]: ("33,102,172", "178,24,43"), INK["dark"]: ("86,160,233", "240,110,90")}
+
+
+def probability_scale(ink: str) -> list[list]:
+    """One hue for probability and attention, from the page's colour by the root of p; always with zmin=0, zmax=1.
+
+    The colours are the canvases' own at p = 0, 0.01, 0.04, 0.09, ..., 1 and lie on straight lines between.
+    """
+    return [[round(t * t, 2), f"rgba({_CERTAIN[ink]},{t})"] for t in (n / 10 for n in range(11))]
+
+
+def signed_scale(ink: str) -> list[list]:
+    """Blue, the page's colour at 0, red, by |v| to the power of 0.8; always symmetric about 0 (`signed_range`)."""
+    scale = []
+    for sign, end in zip((-1, 1), _ENDS[ink], strict=True):
+        sizes = [n / 10 for n in range(11)][::sign]
+        scale += [[round((1 + sign * size) / 2, 2), f"rgba({end},{size ** 0.8:.3f})"] for size in sizes]
+    return scale
+
+
+#: The scales of a light page; `on_page` puts the page's own in their place.
+PROBABILITY, SIGNED = probability_scale(INK["light"]), signed_scale(INK["light"])
+
+
+def on_page(figure: go.Figure, ink: str) -> go.Figure:
+    """The figure with the colour scales of the page that it is drawn on."""
+    for trace in figure.select_traces(selector={"type": "heatmap"}):
+        stops = [list(stop) for stop in trace.colorscale or ()]
+        for light, of_page in ((PROBABILITY, probability_scale), (SIGNED, signed_scale)):
+            if stops == light:
+                trace.colorscale = of_page(ink)
+    return figure
 
 
 def signed_range(low: float, high: float) -> tuple[float, float]:
@@ -51,25 +84,41 @@ def style(figure: go.Figure, x: str = "", y: str = "", height: int = 420) -> go.
 
 
 def label_cells(
-    figure: go.Figure, names: tuple[Sequence[str], Sequence[str]], text: Sequence[Sequence[str]], strength: np.ndarray,
-    ink: str, size: int,
+    figure: go.Figure, names: tuple[Sequence[str], Sequence[str]], text: Sequence[Sequence[str]], ink: str, size: int,
 ) -> go.Figure:
-    """A number on each cell of a heatmap: white on strong colours, `ink` on faint ones.
+    """A number on each cell of a heatmap, in black or white, whichever can be read there (as inkOn of _base.js).
 
     Plotly chooses by the colour alone and does not know the page behind a
     transparent one, so in the dark it writes black on black.
 
     Args:
+        figure: its first trace is the heatmap.
         names: of the columns and of the rows.
         text: [row][column], what stands there.
-        strength: (rows, columns), how opaque a cell is, 0 to 1.
         ink: colour of the page's text.
     """
-    strong = np.asarray(strength) > _STRONG
-    for cells, colour in ((strong, "#FFFFFF"), (~strong, ink)):
+    dark = _luminance(_cell_colours(figure.data[0], PAPER[ink])) < 0.179  # equal contrast with black and white
+    for cells, colour in ((dark, "#FFFFFF"), (~dark, "#000000")):
         rows, columns = np.nonzero(cells)
         figure.add_scatter(
             x=[names[0][c] for c in columns], y=[names[1][r] for r in rows], mode="text",
             text=[text[r][c] for r, c in zip(rows, columns, strict=True)], textfont={"size": size, "color": colour},
             hoverinfo="skip", showlegend=False)
     return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
+
+
+def _cell_colours(heatmap: go.Heatmap, paper: tuple[int, int, int]) -> np.ndarray:
+    """(rows, columns, 3) of 0 to 255: a heatmap's cells as they stand on the page."""
+    stops = np.array([stop for stop, _ in heatmap.colorscale])
+    colours = np.array([[float(part) for part in re.findall(r"[\d.]+", name)] for _, name in heatmap.colorscale])
+    places = (np.asarray(heatmap.z) - heatmap.zmin) / (heatmap.zmax - heatmap.zmin)
+    red, green, blue, alpha = (np.interp(places, stops, part) for part in colours.T)
+    alpha = alpha[..., None]
+    return np.stack([red, green, blue], axis=-1) * alpha + np.array(paper) * (1 - alpha)
+
+
+def _luminance(colours: np.ndarray) -> np.ndarray:
+    """Relative luminance of sRGB colours (..., 3) of 0 to 255, 0 to 1 (WCAG 2.2)."""
+    parts = np.asarray(colours) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return linear @ np.array([0.2126, 0.7152, 0.0722])

@@ -10,7 +10,7 @@ from typing import TypeVar
 from bert_core.config import BertConfig
 from bert_core.layout import LAYOUTS, layout_for
 from bert_core.loading.errors import LoadError
-from bert_core.shapes import Shapes, encoder_shapes, head_shapes, possible_heads
+from bert_core.shapes import Shapes, encoder_shapes, head_shapes, pooled_heads, possible_heads
 
 T = TypeVar("T")
 
@@ -75,7 +75,8 @@ def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
         found: canonical name -> shape of every tensor in the checkpoint.
 
     Raises:
-        LoadError: a tensor is missing, has another shape, or is unknown.
+        LoadError: a tensor is missing, has another shape, or is unknown; a head
+            lacks the pooler that it reads.
     """
     layout = layout_for(config)
     wanted, heads = encoder_shapes(config), set()
@@ -87,6 +88,10 @@ def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
         elif any(name in found for name in shapes):
             missing = sorted(shapes.keys() - found.keys())
             raise LoadError(f"the {head} head is incomplete: {missing[0]} is missing")
+    on_pooler = sorted(heads & pooled_heads(config))
+    if on_pooler and "pooler" not in heads:
+        raise LoadError(f"the {on_pooler[0]} head reads the pooler's output, and the weights have no pooler: "
+                        f"{layout.pooler}.weight is missing")
     ignored = {layout.decoder}
     if layout.decoder in found and not config.tie_word_embeddings:
         wanted[layout.decoder] = (config.vocab_size, config.table_width)

@@ -12,15 +12,42 @@ scale x out @ in (Hu et al. 2021, LoRA, arXiv 2106.09685).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
+from bert_core.config import BertConfig
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import Stored, read_tensors
+from bert_core.on_demand import Make, OnDemand
 
 LOW_RANK_IN, LOW_RANK_OUT = ".low_rank_in", ".low_rank_out"
+
+
+def prefixes(config: BertConfig) -> list[str]:
+    """How the names of the shared tensors begin.
+
+    Raises:
+        LoadError: config.json gives something else than words.
+    """
+    names = config.extra.get("shared_tensors", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise LoadError(f"config: shared_tensors is {names!r}; it must be a list of words")
+    return names
+
+
+def low_rank_scale(config: BertConfig) -> float:
+    """The factor on the low-rank updates.
+
+    Raises:
+        LoadError: config.json gives no number.
+    """
+    scale = config.extra.get("low_rank_scale", 1.0)
+    if not isinstance(scale, int | float) or not abs(scale) < 1e6:  # not for NaN either
+        raise LoadError(f"config: low_rank_scale is {scale!r}; it must be a number")
+    return float(scale)
 
 
 def combine(base: Mapping[str, Stored], own: Mapping[str, Stored], prefixes: list[str]) -> dict[str, Stored]:
@@ -44,11 +71,11 @@ def read_merged(stored: Mapping[str, Stored], names: list[str], scale: float) ->
     """The tensors `names`, low-rank updates added in float32."""
     tensors, factors = read_tensors(stored, names), read_factors(stored, names)
     whole = {name: tensor.float() if name in factors else tensor for name, tensor in tensors.items()}
-    return dict(OnDemand(whole, factors, scale))
+    return dict(OnDemand({**whole, **updated(whole, factors, scale)}))
 
 
-class OnDemand(Mapping[str, Tensor]):
-    """Weights of which some are a base's matrix plus a low-rank update, added whenever one is asked for.
+def updated(whole: Mapping[str, Tensor], factors: Mapping[str, tuple[Tensor, Tensor]], scale: float) -> dict[str, Make]:
+    """How to make each matrix that a low-rank update changes.
 
     A task keeps its factors only; the matrices, 43 MB of the shipped base, are
     the base's own, and the packed copies that the engine runs on are made once.
@@ -58,26 +85,15 @@ class OnDemand(Mapping[str, Tensor]):
         factors: updated name -> (out (out, r), in (r, in)), float32.
         scale: factor on the updates.
     """
+    return {name: functools.partial(_sum, whole[name], *pair, scale) for name, pair in factors.items()}
 
-    def __init__(self, whole: Mapping[str, Tensor], factors: Mapping[str, tuple[Tensor, Tensor]], scale: float):
-        self._whole, self._factors, self._scale = whole, factors, scale
 
-    def __getitem__(self, name: str) -> Tensor:
-        found = self._whole[name]
-        if name not in self._factors:
-            return found
-        out, into = self._factors[name]
-        return (found.float() + self._scale * torch.matmul(out, into)).to(found.dtype)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._whole)
-
-    def __len__(self) -> int:
-        return len(self._whole)
+def _sum(base: Tensor, out: Tensor, into: Tensor, scale: float) -> Tensor:
+    return (base.float() + scale * torch.matmul(out, into)).to(base.dtype)
 
 
 def read_factors(stored: Mapping[str, Stored], names: list[str]) -> dict[str, tuple[Tensor, Tensor]]:
-    """The low-rank factors of those `names` that have some, as `OnDemand` takes them."""
-    updated = [name for name in names if name + LOW_RANK_IN in stored]
-    read = read_tensors(stored, [name + end for name in updated for end in (LOW_RANK_IN, LOW_RANK_OUT)])
-    return {name: (read[name + LOW_RANK_OUT].float(), read[name + LOW_RANK_IN].float()) for name in updated}
+    """The low-rank factors of those `names` that have some, as `updated` takes them."""
+    changed = [name for name in names if name + LOW_RANK_IN in stored]
+    read = read_tensors(stored, [name + end for name in changed for end in (LOW_RANK_IN, LOW_RANK_OUT)])
+    return {name: (read[name + LOW_RANK_OUT].float(), read[name + LOW_RANK_IN].float()) for name in changed}

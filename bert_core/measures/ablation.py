@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bert_core.tasks.support import softmax
+from bert_core.tasks.vocabulary import last_read
 from bert_core.tokenizer import Tokenizer
 from bert_core.trace import Array, Trace
 
@@ -39,20 +41,14 @@ def masked_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6
 
 def next_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6) -> Moved:
     """A causal model's word after the sentence (before it, if it reads right to left)."""
-    position = end_of_reading(before)
+    position = last_read(before)
     return _vocabulary_moves(before.lm_logits[position], after.lm_logits[position], tokenizer, top,
                              f"Next after “{before.tokens[position]}”")
 
 
-def end_of_reading(trace: Trace) -> int:
-    """The content token that a causal model reads last; position 0 where there is none."""
-    content = trace.encoding.content or (0,)
-    return content[-1] if trace.config.reading_order == "left-to-right" else content[0]
-
-
 def _vocabulary_moves(before: Array, after: Array, tokenizer: Tokenizer, top: int, title: str) -> Moved:
     """(V,) logits of both runs, the `top` of each together."""
-    old, new = _softmax(before), _softmax(after)
+    old, new = softmax(before), softmax(after)
     keep = list(dict.fromkeys((*_largest(old, top), *_largest(new, top))))
     keep.sort(key=lambda i: -old[i])
     return _moved(title, [tokenizer.token_of(i) for i in keep], keep, old, new)
@@ -60,7 +56,7 @@ def _vocabulary_moves(before: Array, after: Array, tokenizer: Tokenizer, top: in
 
 def class_moves(before: Array, after: Array, names: Sequence[str], title: str) -> Moved:
     """A classifier's answer; before and after are its logits."""
-    old, new = _softmax(before), _softmax(after)
+    old, new = softmax(before), softmax(after)
     return _moved(title, names, range(len(old)), old, new)
 
 
@@ -73,9 +69,3 @@ def _moved(title: str, names: Sequence[str], keep: Sequence[int], old: Array, ne
 
 def _largest(values: Array, count: int) -> list[int]:
     return [int(i) for i in np.argsort(-values, kind="stable")[:count]]
-
-
-def _softmax(logits: Array) -> Array:
-    """float64 probabilities of (V,) logits."""
-    shifted = np.exp(logits.astype(np.float64) - logits.max())
-    return shifted / shifted.sum()

@@ -153,14 +153,21 @@ def read_target(loaded: Loaded, request: TraceRequest, target: Target) -> float:
     return float(_read_targets(loaded, [request], target)[0])
 
 
-def rank_agreement(values: Sequence[Array]) -> Array:
-    """Spearman's rank correlation between methods over the same tokens, (M, M).
+def rank_agreement(values: Sequence[Array]) -> list[list[float | None]]:
+    """`rank_correlation` between each two of M methods over the same tokens, (T,) each."""
+    return [[rank_correlation(a, b) for b in values] for a in values]
 
-    Args:
-        values: M arrays of (T,), T at least 3.
-    """
-    ranks = np.argsort(np.argsort(np.stack(values), axis=-1, kind="stable"), axis=-1, kind="stable")
-    return np.corrcoef(ranks.astype(np.float64))
+
+def rank_correlation(a: Array, b: Array) -> float | None:
+    """Spearman's rho with average ranks for ties; None with fewer than three values, or where all are equal."""
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    return float(np.corrcoef(_average_ranks(a), _average_ranks(b))[0, 1])
+
+
+def _average_ranks(values: Array) -> Array:
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(sizes) - (sizes - 1) / 2)[group]
 
 
 # --- one differentiable run ----------------------------------------------------
@@ -281,9 +288,11 @@ def _read_targets(loaded: Loaded, requests: list[TraceRequest], target: Target) 
     part = {"mlm": "mlm_logits", "lm": "lm_logits", "nsp": "nsp_logits", "classification": "logits"}[target.kind]
     extra = {"mlm": ("mlm_positions",), "nsp": ("pooled_output",)}.get(target.kind, ())
     check_target(loaded, prepare(loaded, requests[0]), target)
-    wanted = [replace(r, parts=(part, *extra), all_logits=target.kind == "mlm") for r in requests]
+    everywhere = target.kind == "mlm" and not all(
+        target.position in prepare(loaded, r).encoding.mask_positions for r in requests)
     rows = []
-    for trace in run_batch(loaded, wanted):
+    for trace in run_batch(loaded, [replace(r, parts=(part, *extra), all_logits=everywhere) for r in requests]):
+        place = np.flatnonzero(trace.mlm_positions == target.position)[0] if target.kind == "mlm" else target.position
         logits = trace.arrays[part]
-        rows.append(logits[target.position] if logits.ndim == 2 else logits)
+        rows.append(logits[place] if logits.ndim == 2 else logits)
     return _scaled(torch.from_numpy(np.stack(rows)).double(), target).numpy()

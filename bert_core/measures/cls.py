@@ -16,7 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_core.load import Loaded
-from bert_core.measures.attribution import Attribution, Target, integrated_gradients, leave_one_out
+from bert_core.measures.attribution import (
+    Attribution,
+    Target,
+    integrated_gradients,
+    leave_one_out,
+    rank_correlation,
+)
 from bert_core.trace import Array, Trace, TraceRequest
 
 #: Largest share by which integrated gradients may miss the change that they explain.
@@ -121,18 +127,6 @@ def ranks_of(values: Array) -> Array:
     ranks = np.empty(len(values), dtype=int)
     ranks[np.argsort(-np.asarray(values), kind="stable")] = np.arange(1, len(values) + 1)
     return ranks
-
-
-def rank_correlation(a: Array, b: Array) -> float | None:
-    """Spearman's rho with average ranks for ties; None where it has no sense."""
-    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return None
-    return float(np.corrcoef(_average_ranks(a), _average_ranks(b))[0, 1])
-
-
-def _average_ranks(values: Array) -> Array:
-    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(sizes) - (sizes - 1) / 2)[group]
 
 
 def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[bool]]:

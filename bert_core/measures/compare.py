@@ -23,10 +23,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bert_core.load import Loaded
+from bert_core.measures.predictions import piece
 from bert_core.model import Model
 from bert_core.serving import Engine
-from bert_core.tasks.vocabulary import Prediction
-from bert_core.tokenizer import Encoding, Tokenizer
+from bert_core.tasks.support import log_softmax
+from bert_core.tasks.vocabulary import Prediction, read_before
+from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
 
 Array = np.ndarray
@@ -152,13 +154,6 @@ def positions_of(encoding: Encoding, question: Question) -> tuple[int, ...]:
 # --- rows of logits ----------------------------------------------------------
 
 
-def log_softmax(logits: Array) -> Array:
-    """Natural-log probabilities over the last axis, in float64."""
-    wide = logits.astype(np.float64)
-    wide = wide - wide.max(axis=-1, keepdims=True)
-    return wide - np.log(np.exp(wide).sum(axis=-1, keepdims=True))
-
-
 def row_for(reading_order: str, length: int, position: int) -> int:
     """The row of a causal model's logits that scores the token at `position`.
 
@@ -168,11 +163,10 @@ def row_for(reading_order: str, length: int, position: int) -> int:
     Raises:
         NoReading: nothing stands before the first token.
     """
-    if reading_order == "right-to-left":
-        return position + 1 if position + 1 < length - 1 else 0
-    if position == 0:
+    row = read_before(reading_order, length, position)
+    if row is None:
         raise NoReading("nothing stands left of the first token, and this model has no start token")
-    return position - 1
+    return row
 
 
 def mlm_row(trace: Trace, position: int) -> Array:
@@ -363,12 +357,6 @@ def top(reading: Reading, engine: Engine, count: int = 5) -> tuple[Prediction, .
     """The reader's best `count` pieces with their probabilities."""
     tokenizer = engine.loaded(reading.models[0]).tokenizer
     best = np.argsort(-reading.log_probs, kind="stable")[:count]
-    return tuple(Prediction(name_of(tokenizer, i), int(i), float(np.exp(reading.log_probs[i]))) for i in best)
+    return tuple(Prediction(piece(tokenizer, i), int(i), float(np.exp(reading.log_probs[i]))) for i in best)
 
 
-def name_of(tokenizer: Tokenizer, index: int) -> str:
-    """The piece with this id, or the id itself where the vocabulary has a hole."""
-    try:
-        return tokenizer.token_of(index)
-    except ValueError:
-        return f"(id {int(index)})"

@@ -15,9 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from bert_core.measures.compare import join
-from bert_core.measures.surprise import causal_log_probs, known_places, masked_one_at_a_time, masked_surprise, taken
+from bert_core.measures.surprise import causal_log_probs, masked_one_at_a_time, masked_surprise, taken
 from bert_core.serving import Engine
+from bert_core.tasks.vocabulary import known_places
 from bert_core.trace import TraceRequest
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "minimal_pairs"
@@ -102,14 +105,17 @@ def sample(pairs: Sequence[Pair], each: int) -> tuple[Pair, ...]:
 
 
 def log_likelihoods(engine: Engine, model: str, texts: Sequence[str]) -> list[float]:
-    """(Pseudo-)log-likelihood of each text in nats, all in one batch."""
+    """(Pseudo-)log-likelihood of each text in nats, all in one batch.
+
+    The first piece is given, not scored, where a causal model has no token to start from (GPT-2).
+    """
     loaded = engine.loaded(model)
     encodings = [loaded.tokenizer.encode(text) for text in texts]
     places = [known_places(encoding) for encoding in encodings]
     if "lm" in loaded.model.heads:
         runs = engine.run_many([TraceRequest(text, model=model, parts=("lm_logits",)) for text in texts],
                                keep=False)
-        return [-float(taken(causal_log_probs(run, where), run, where).sum())
+        return [-float(np.nansum(taken(causal_log_probs(run, where), run, where)))
                 for run, where in zip(runs, places, strict=True)]
     rows = [masked_one_at_a_time(text, None, model, loaded.config.attention_kind, where)
             for text, where in zip(texts, places, strict=True)]
@@ -120,6 +126,8 @@ def log_likelihoods(engine: Engine, model: str, texts: Sequence[str]) -> list[fl
 
 def joined_likelihoods(engine: Engine, left: str, right: str, texts: Sequence[str]) -> list[float]:
     """ELMo's way: each token scored by the renormalised product of the two one-way readers, summed, in nats.
+
+    A piece that one of them can't guess is left out, as in `log_likelihoods`.
 
     Raises:
         ValueError: the two models cut the texts into different pieces.
@@ -132,7 +140,7 @@ def joined_likelihoods(engine: Engine, left: str, right: str, texts: Sequence[st
         if one.input_ids.tolist() != other.input_ids.tolist():
             raise ValueError(f"{left} and {right} cut the text into different pieces; their product means nothing")
         joined = join(causal_log_probs(one, where), causal_log_probs(other, where))
-        scores.append(-float(taken(joined, one, where).sum()))
+        scores.append(-float(np.nansum(taken(joined, one, where))))
     return scores
 
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from bert_core.config import BertConfig
 from bert_core.load import Loaded
-from bert_core.measures.compare import NoReading, log_softmax, mlm_row, row_for
+from bert_core.measures.compare import NoReading, mlm_row, row_for
 from bert_core.serving import Engine
+from bert_core.tasks.support import log_softmax
 from bert_core.tokenizer import MASK, Encoding, Tokenizer
 from bert_core.trace import Trace, TraceRequest
 

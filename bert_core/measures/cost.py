@@ -1,7 +1,7 @@
 """What an encoder costs: operations and memory by formula, time by measurement.
 
 One multiplication and one addition are two operations (FLOP). n is the number
-of tokens, D hidden size, I intermediate size, H heads, L layers, V vocabulary.
+of tokens, D hidden size, I intermediate size, H heads, L layers.
 Small terms (softmax, LayerNorm, biases, activations) are left out of the
 operations, as is usual; they are in the measured time.
 """
@@ -30,7 +30,6 @@ class Work(NamedTuple):
     projections: float  # query, key, value and output: 8 n D^2 a layer
     scores: float  # q.k and the weighted sum of values: 4 n^2 D a layer
     feed_forward: float  # 4 n D I a layer
-    vocabulary: float  # the masked-LM head at the scored positions: 2 P (D^2 + D V)
 
     @property
     def total(self) -> float:
@@ -38,19 +37,13 @@ class Work(NamedTuple):
         return float(sum(self))
 
 
-def forward_work(config: BertConfig, tokens: int, scored: int = 0) -> Work:
-    """Operations of one pass.
-
-    Args:
-        tokens: n.
-        scored: positions that go through the vocabulary projection.
-    """
+def forward_work(config: BertConfig, tokens: int) -> Work:
+    """Operations of one pass over `tokens`, heads left out."""
     n, d, i, layers = tokens, config.hidden_size, config.intermediate_size, config.num_hidden_layers
     return Work(
         projections=8.0 * n * d * d * layers,
         scores=4.0 * n * n * d * layers,
         feed_forward=4.0 * n * d * i * layers,
-        vocabulary=2.0 * scored * (d * d + d * config.vocab_size),
     )
 
 

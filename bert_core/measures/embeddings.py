@@ -6,11 +6,15 @@ LayerNorm. BERT's positions are learned, not sinusoidal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from bert_core.config import BertConfig
+from bert_core.measures.similarity import unit
 from bert_core.model import Model
+from bert_core.request import reading_order
 
 Array = np.ndarray
 
@@ -43,18 +47,6 @@ def norm_parameters(model: Model) -> tuple[Array, Array]:
     return (model.weights[f"{name}.weight"].float().cpu().numpy(), model.weights[f"{name}.bias"].float().cpu().numpy())
 
 
-def unit_rows(table: Array) -> Array:
-    """Rows of length 1; a row of zeros stays."""
-    length = np.linalg.norm(table, axis=-1, keepdims=True)
-    return table / np.where(length > 0, length, 1.0)
-
-
-def cosine_matrix(table: Array) -> Array:
-    """(N, N) cosine of every row with every row."""
-    rows = unit_rows(table)
-    return np.clip(rows @ rows.T, -1.0, 1.0)
-
-
 def neighbours(table: Array, index: int, k: int) -> tuple[Neighbour, ...]:
     """The k rows nearest to row `index` by cosine, itself left out."""
     target = table[index]
@@ -73,28 +65,37 @@ def mean_random_cosine(table: Array, pairs: int = 20_000, seed: int = 0) -> floa
     rng = np.random.default_rng(seed)
     first, second = rng.integers(len(table), size=(2, pairs))
     apart = first != second
-    rows = unit_rows(table)
-    return float((rows[first[apart]] * rows[second[apart]]).sum(axis=1).mean())
+    return float(row_cosines(table[first[apart]], table[second[apart]]).mean())
 
 
-def order(kind: str, length: int, seed: int) -> tuple[int, ...] | None:
-    """Position ids for T tokens; [CLS] and the last token keep theirs.
+def natural_order(config: BertConfig, length: int) -> tuple[int, ...]:
+    """(T,) position ids as the model gives them out, in reading order.
+
+    0, 1, 2 ..., but 0, T-2, ..., 1, T-1 where it reads right to left: it counts as it reads.
+    """
+    order = reading_order(config, length)
+    return tuple(range(length)) if order is None else tuple(order.tolist())
+
+
+def order(kind: str, natural: Sequence[int], seed: int) -> tuple[int, ...] | None:
+    """Position ids for T tokens; the first and the last token keep theirs.
 
     Args:
         kind: one of ORDERS; 'all the same' gives every token position 0.
+        natural: (T,) ids from `natural_order`, which are permuted.
 
     Returns:
-        (T,) ids, or None where nothing changes.
+        (T,) ids in reading order, or None where nothing changes.
     """
-    if kind == "as written" or length < 3:
+    if kind == "as written" or len(natural) < 3:
         return None
     if kind == "all the same":
-        return (0,) * length
-    inner = np.arange(1, length - 1)
+        return (0,) * len(natural)
+    inner = np.array(natural[1:-1])
     inner = inner[::-1] if kind == "reversed" else np.random.default_rng(seed).permutation(inner)
-    return (0, *inner.tolist(), length - 1)
+    return (natural[0], *inner.tolist(), natural[-1])
 
 
 def row_cosines(first: Array, second: Array) -> Array:
     """(T,) cosine of each row of one (T, D) with the same row of another."""
-    return (unit_rows(first) * unit_rows(second)).sum(axis=-1)
+    return (unit(first) * unit(second)).sum(axis=-1)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bert_core.measures.predictions import softmax
+from bert_core.tasks.support import softmax
 from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Trace
-from bert_core.training.corruption import KEPT, MASKED, OUTCOMES, RANDOM, Corrupted, corrupt
+from bert_core.training.corruption import MASKED, OUTCOMES, RANDOM, Corrupted, corrupt
 
 Array = np.ndarray
 
@@ -122,8 +122,3 @@ def replacements(drawn: Corrupted) -> tuple[tuple[int, int], ...]:
     """(position, id) of what the draw put in, for a TraceRequest."""
     changed = np.flatnonzero((drawn.outcome == MASKED) | (drawn.outcome == RANDOM))
     return tuple((int(n), int(drawn.input_ids[n])) for n in changed)
-
-
-def kept_positions(drawn: Corrupted) -> tuple[int, ...]:
-    """Positions that were chosen and stayed as they were."""
-    return tuple(np.flatnonzero(drawn.outcome == KEPT).tolist())

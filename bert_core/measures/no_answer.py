@@ -11,9 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from bert_core.load import Loaded
+from bert_core.tasks.support import softmax
 
 if TYPE_CHECKING:
     from bert_core.tasks import Window
@@ -39,9 +38,6 @@ def no_answer_score(windows: Sequence[Window]) -> float:
 
 
 def _span_at_cls(window: Window) -> float:
-    shares = []
-    for name in ("start_logits", "end_logits"):
-        logits = window.trace.arrays[name].astype(np.float64)[[0, *window.positions]]
-        weights = np.exp(logits - logits.max())
-        shares.append(weights[0] / weights.sum())
-    return float(shares[0] * shares[1])
+    places = [0, *window.positions]
+    start, end = (softmax(window.trace.arrays[name][places])[0] for name in ("start_logits", "end_logits"))
+    return float(start * end)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_core.load import Loaded
+from bert_core.tasks.support import softmax
 from bert_core.trace import Trace
 
 
@@ -31,9 +32,7 @@ def compare_guesses(guesses: Sequence[tuple[str, int]], trace: Trace, loaded: Lo
     """
     if not trace.has("mlm_logits") or not len(trace.mlm_logits):
         raise ValueError("the sentence of the poll has no gap that this model can fill")
-    logits = trace.mlm_logits[0].astype(np.float64)
-    probabilities = np.exp(logits - logits.max())
-    probabilities /= probabilities.sum()
+    probabilities = softmax(trace.mlm_logits[0])
     total = sum(count for _, count in guesses) or 1
     rows = [Guess(word, count / total, _probability(word, probabilities, loaded)) for word, count in guesses[:most]]
     named = {row.word for row in rows}

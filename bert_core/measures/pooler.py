@@ -16,6 +16,7 @@ from torch import Tensor
 
 from bert_core.load import Loaded
 from bert_core.model import Model, activate
+from bert_core.tasks.sentences import label_names
 from bert_core.trace import Array, Trace
 
 
@@ -71,14 +72,8 @@ def head_operands(loaded: Loaded, trace: Trace, head: str) -> HeadOperands:
     final = names.classifier if head == "classification" else names.nsp
     weight, bias = _array(model.weights[f"{final}.weight"]), _array(model.weights[f"{final}.bias"])
     products = weight * pooled[None, :]  # (C, D)
-    labels = ("IsNext", "NotNext") if head == "nsp" else class_labels(loaded)
+    labels = ("IsNext", "NotNext") if head == "nsp" else label_names(loaded.config, len(bias))
     return HeadOperands(cls, dense, pooled, activation, weight, bias, products, products.sum(axis=1) + bias, labels)
-
-
-def class_labels(loaded: Loaded) -> tuple[str, ...]:
-    """The checkpoint's own label names, by index; LABEL_0 and so on where it names none."""
-    config = loaded.config
-    return config.id2label or tuple(f"LABEL_{n}" for n in range(config.num_labels))
 
 
 def _array(tensor: Tensor) -> Array:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bert_core.tasks.support import softmax
 from bert_core.tokenizer import Tokenizer
 from bert_core.trace import Trace
 
@@ -41,13 +42,6 @@ class Gap:
     guesses: tuple[Guess, ...]
     truth: Guess | None = None
     rank: int | None = None
-
-
-def softmax(logits: Array) -> Array:
-    """(..., V) logits to float64 probabilities that sum to 1."""
-    shifted = logits.astype(np.float64) - logits.max(axis=-1, keepdims=True)
-    exponents = np.exp(shifted)
-    return exponents / exponents.sum(axis=-1, keepdims=True)
 
 
 def top_ids(probabilities: Array, k: int) -> Array:

@@ -15,18 +15,17 @@ import numpy as np
 from bert_core.measures.compare import (
     MAX_PIECES,
     Question,
-    log_softmax,
     mlm_row,
-    name_of,
     positions_of,
     true_ids,
     why_not_masked,
 )
+from bert_core.measures.predictions import piece
 from bert_core.serving import Engine
+from bert_core.tasks.support import log_softmax
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
 
-SIDES = ("left", "right", "both")
 #: Steps a side at most; the last one then reveals all that is left.
 MAX_STEPS = 12
 #: A side gives the word away if it alone brings this share of the probability.
@@ -155,7 +154,7 @@ def _curve(side: str, steps: list[frozenset[int]], answers: dict, encoding: Enco
         probability, best = answers[seen]
         words = {(encoding.sequence_ids[n], encoding.word_ids[n]) for n in seen}
         new = tokenizer.decode([encoding.input_ids[n] for n in sorted(seen - before)])
-        points.append(Step(len(words), new, probability, name_of(tokenizer, best), best == truth[0]))
+        points.append(Step(len(words), new, probability, piece(tokenizer, best), best == truth[0]))
         before = seen
     return Curve(side, tuple(points))
 

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from bert_core.config import BertConfig
-from bert_core.measures.compare import NoReading, Readers, join, log_softmax, row_for, why_not_masked
+from bert_core.measures.compare import NoReading, Readers, join, row_for, why_not_masked
 from bert_core.measures.compare_writing import layer_multiplications
 from bert_core.serving import Engine
+from bert_core.tasks.support import log_softmax
+from bert_core.tasks.vocabulary import known_places
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
 
@@ -144,11 +146,6 @@ def most_scored(config: BertConfig, length: int, kinds: int) -> int:
     """
     one = layer_multiplications(config, length, length**2)
     return min(MAX_SCORED, max(1, MAX_WORK // (kinds * one)))
-
-
-def known_places(encoding: Encoding) -> tuple[int, ...]:
-    """Positions of the pieces with a known truth."""
-    return tuple(n for n in encoding.content if n not in encoding.mask_positions)
 
 
 def places_within(encoding: Encoding, masked: Encoding, last: int) -> tuple[int, ...]:

@@ -23,6 +23,8 @@ from torch import Tensor
 from bert_core import model as bert
 from bert_core.load import Loaded
 from bert_core.measures.parity import to_inputs, unpacked
+from bert_core.request import reading_order
+from bert_core.tasks.vocabulary import last_place
 from bert_core.tokenizer import Encoding
 from bert_core.training import objectives
 
@@ -153,9 +155,21 @@ def walk(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[Step, ...]
         if "nsp" in model.heads:
             steps += _watch((bert.nsp_logits,), model, bert.pooled_output(model, hidden))
     if model.heads & {"mlm", "lm"}:
-        places = list(encoding.mask_positions) or [len(encoding) - 1]
-        steps += _watch((bert.mlm_logits, bert.mlm_transform), model, hidden[:, places])
+        steps += _watch((bert.mlm_logits, bert.mlm_transform), model, hidden[:, _scored_rows(loaded, encoding)])
     return tuple(steps)
+
+
+def _scored_rows(loaded: Loaded, encoding: Encoding) -> list[int]:
+    """Rows, in the model's order, whose vocabulary logits the walk shows.
+
+    Those of the gaps, or the last token's; of a causal model the row of what it reads last, which says what follows.
+    """
+    if "lm" in loaded.model.heads:
+        places = [last_place(encoding, loaded.config)]
+    else:
+        places = list(encoding.mask_positions) or [len(encoding) - 1]
+    order = reading_order(loaded.config, len(encoding))
+    return places if order is None else order[places].tolist()
 
 
 def _watch(functions: tuple[Callable[..., Any], ...], *args: Any) -> list[Step]:

@@ -72,7 +72,7 @@ def load_engine(name: str = "twin-bert", check: Check | None = None) -> Engine:
     """The engine of this process whose default model is `name`; who asks while it loads waits for it.
 
     BOTH_WAYS_ENGINE chooses it: 'local' (default) or 'ray'; BOTH_WAYS_CACHE_MB
-    bounds the Traces that this process keeps.
+    bounds the Traces that this process keeps, BOTH_WAYS_MODELS_MB the models.
 
     Args:
         name: a shipped model, a folder or a hub id.
@@ -89,15 +89,16 @@ def load_engine(name: str = "twin-bert", check: Check | None = None) -> Engine:
 @functools.lru_cache(maxsize=8)
 def engine_of(name: str, check: Check | None) -> Engine:
     """See load_engine; not to be called by two threads at once."""
-    from bert_core.serving.cache import asked_bytes
+    from bert_core.serving.cache import CACHE_BYTES, asked_bytes
 
+    cache_bytes = asked_bytes("BOTH_WAYS_CACHE_MB", CACHE_BYTES)
     kind = os.environ.get("BOTH_WAYS_ENGINE", "local")
     if kind == "ray":
         from bert_core.serving.ray_engine import RayEngine
 
-        return RayEngine(name, cache_bytes=asked_bytes(), check=check)
+        return RayEngine(name, cache_bytes=cache_bytes, check=check)
     if kind != "local":
         raise ValueError(f"BOTH_WAYS_ENGINE is {kind!r}; choose 'local' or 'ray'")
     from bert_core.serving.local import LocalEngine
 
-    return LocalEngine(name, cache_bytes=asked_bytes(), check=check)
+    return LocalEngine(name, cache_bytes=cache_bytes, check=check)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,18 +23,17 @@ from bert_core.model import Model
 from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.engine import Check, Steps, Value
-from bert_core.serving.waiting import DEADLINE, Ticket, TimedOut, WaitingRoom
+from bert_core.serving.models import DTYPES, KeptModels
+from bert_core.serving.waiting import ALTOGETHER, DEADLINE, Ticket, TimedOut, WaitingRoom
+from bert_core.threads import give_team_back
 from bert_core.trace import Trace, TraceRequest, run_batch
 
 #: Sentences in one pass: the gain is flat beyond.
 MAX_BATCH = 16
-#: Models kept in memory at once.
-MAX_MODELS = 12
-_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp64": torch.float64}
 
 
 class LocalEngine:
-    """See Engine.
+    """See Engine. The models that were used last are kept, BOTH_WAYS_MODELS_MB of them.
 
     Args:
         default: model of requests that name none; loaded at once, so that a
@@ -53,9 +51,7 @@ class LocalEngine:
         self.default, self.pack, self.check = default, pack, check
         self.cache = TraceCache(cache_bytes)
         self.room = WaitingRoom()
-        self._models: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
-        self._models_lock = threading.Lock()
-        self._loading: dict[tuple[str, str], threading.Lock] = {}
+        self.models = KeptModels(default, self._load)
         self._start = threading.Lock()
         self._worker: threading.Thread | None = None
         self._closed = False
@@ -65,24 +61,7 @@ class LocalEngine:
 
     def loaded(self, name: str | None = None, precision: str = "fp32") -> Loaded:
         """The model of this name in this precision, loaded on first use."""
-        key = (name or self.default, precision)
-        with self._models_lock:
-            if key in self._models:
-                self._models.move_to_end(key)
-                return self._models[key]
-            one_at_a_time = self._loading.setdefault(key, threading.Lock())
-        with one_at_a_time:  # others go on with the models that are there
-            with self._models_lock:
-                if key in self._models:
-                    return self._models[key]
-            try:
-                fresh = self._load(*key)
-                with self._models_lock:
-                    self._keep(key, fresh)
-            finally:
-                with self._models_lock:
-                    self._loading.pop(key, None)
-            return fresh
+        return self.models.get(name or self.default, precision)
 
     def _load(self, name: str, precision: str) -> Loaded:
         if self.check is not None and name != self.default:
@@ -91,25 +70,17 @@ class LocalEngine:
         if precision == "fp32":
             loaded = load_model(name, torch.float32, device)
         else:
-            loaded = with_dtype(self.loaded(name), _DTYPES[precision])
+            loaded = with_dtype(self.loaded(name), DTYPES[precision])
         if self.pack and isinstance(loaded.model, Model):
             loaded = replace(loaded, model=packed(loaded.model))
             return_freed()  # the plain matrices
+        give_team_back()  # packing had one
         return loaded
-
-    def _keep(self, key: tuple[str, str], loaded: Loaded) -> None:
-        self._models[key] = loaded
-        while len(self._models) > MAX_MODELS:
-            oldest = next(k for k in self._models if k[0] != self.default and k != key)
-            del self._models[oldest]
 
     def register(self, loaded: Loaded) -> None:
         """Keep a model that was made here (fine-tuned live) under its name."""
-        with self._models_lock:
-            for key in [k for k in self._models if k[0] == loaded.name]:
-                del self._models[key]
-            self.cache.drop_model(loaded.name)
-            self._keep((loaded.name, "fp32"), loaded)
+        self.models.replace(loaded)
+        self.cache.drop_model(loaded.name)
 
     # --- requests ------------------------------------------------------------
 
@@ -132,10 +103,11 @@ class LocalEngine:
             self._ensure_worker()
             most = self.room.most_a_visitor
             for start in range(0, len(missing), most):
-                for ticket in self.room.enter(missing[start:start + most], visitor, seconds):
-                    traces[ticket.request] = _answer(ticket, seconds)
+                tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=start > 0)
+                for ticket, trace in zip(tickets, _answers(tickets, seconds), strict=True):
+                    traces[ticket.request] = trace
                     if keep:
-                        self.cache.put(ticket.request, traces[ticket.request])
+                        self.cache.put(ticket.request, trace)
         metrics.latency.observe(time.perf_counter() - started)
         return [traces[request] for request in requests]
 
@@ -145,8 +117,8 @@ class LocalEngine:
         loaded = self.loaded(request.model, request.precision)
         metrics.requests.inc()
         self._ensure_worker()
-        (ticket,) = self.room.enter([request], visitor, seconds, steps(loaded, request, *rest))
-        return _answer(ticket, seconds)
+        (answer,) = _answers(self.room.enter([request], visitor, seconds, steps(loaded, request, *rest)), seconds)
+        return answer
 
     def close(self) -> None:
         """Stop the worker; what waits is given up."""
@@ -176,13 +148,13 @@ class LocalEngine:
                 self._run_tickets(batch)
 
     def _go_on(self, ticket: Ticket) -> None:
-        """One step of a call; the rest of it waits for its next turn."""
+        """One step of a call; the rest of it waits for its next turn, where it is dropped if nobody wants it now."""
         try:
             next(ticket.work)
         except StopIteration as end:
-            ticket.future.set_result(end.value)
+            ticket.answer(end.value)
         except Exception as error:
-            ticket.future.set_exception(error)
+            ticket.refuse(error)
         else:
             self.room.put_back(ticket)
 
@@ -194,18 +166,29 @@ class LocalEngine:
             traces = run_batch(loaded, requests)
         except Exception as error:
             if len(batch) == 1:
-                batch[0].future.set_exception(error)
+                batch[0].refuse(error)
                 return
             for ticket in batch:
                 self._run_tickets([ticket])
             return
         for ticket, trace in zip(batch, traces, strict=True):
-            ticket.future.set_result(trace)
+            ticket.answer(trace)
 
 
-def _answer(ticket: Ticket, seconds: float) -> Any:
-    """What the worker found, or the error it met; TimedOut if a pass takes far longer than one may wait."""
+def _answers(tickets: Sequence[Ticket], seconds: float) -> Iterator[Any]:
+    """What the worker found for each in turn, or the error it met; in the end the worker drops what is left of them.
+
+    While this thread waits the worker has the processors: see threads.py.
+
+    Raises:
+        TimedOut: an answer takes far longer than one may wait.
+    """
+    give_team_back()
     try:
-        return ticket.future.result(timeout=seconds * 4)
+        for ticket in tickets:
+            yield ticket.future.result(timeout=ALTOGETHER * seconds)
     except TimeoutError:
-        raise TimedOut("the server is too busy for this; try again, or a shorter text") from None
+        raise TimedOut("the server had no time for this within the limit; try again, or a shorter text") from None
+    finally:
+        for ticket in tickets:
+            ticket.future.cancel()  # does nothing to one that is done

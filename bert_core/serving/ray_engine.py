@@ -16,8 +16,9 @@ from ray.exceptions import RayError
 from bert_core.load import Loaded, load_model
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.engine import Check, Steps, Value
+from bert_core.serving.models import KeptModels
 from bert_core.serving.ray_app import APPLICATION, DEPLOYMENT, app
-from bert_core.serving.waiting import DEADLINE, Busy, TimedOut
+from bert_core.serving.waiting import ALTOGETHER, DEADLINE, Busy, TimedOut
 from bert_core.trace import Trace, TraceRequest
 
 #: A request is read-only, so that one whose replica died is simply asked again.
@@ -46,6 +47,7 @@ class RayEngine:
     def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES, check: Check | None = None):
         self.default, self.check = default, check
         self.cache = TraceCache(cache_bytes)
+        self._models = KeptModels(default, lambda name, _precision: load_model(name))
         if not ray.is_initialized():
             ray.init(address=os.environ.get("RAY_ADDRESS"), namespace="both-ways", log_to_driver=False)
         if APPLICATION not in serve.status().applications:
@@ -68,17 +70,17 @@ class RayEngine:
 
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None) -> Value:
         ask = functools.partial(self._handle.call.remote, steps, self._named(request), *rest)
-        return self._answer(ask(), ask)
+        return self._answer(ask(), ask, ALTOGETHER * DEADLINE)
 
     def _named(self, request: TraceRequest) -> TraceRequest:
         """The request with its model's name, if that may be used."""
         return replace(request, model=self._allowed(request.model or self.default))
 
-    def _answer(self, response: Any, ask: Callable[[], Any]) -> Any:
-        """Wait for an answer; ask another replica if this one died."""
+    def _answer(self, response: Any, ask: Callable[[], Any], seconds: float = DEADLINE) -> Any:
+        """Wait so long for an answer; ask another replica if this one died."""
         for _ in range(_TRIES):
             try:
-                answer = response.result(timeout_s=DEADLINE)
+                answer = response.result(timeout_s=seconds)
             except TimeoutError:
                 raise TimedOut("the cluster had no time for this within the limit; try again") from None
             except RayError:
@@ -90,16 +92,11 @@ class RayEngine:
         raise Busy("the cluster lost this request several times; is a replica still running?")
 
     def loaded(self, name: str | None = None) -> Loaded:
-        return _load(self._allowed(name or self.default))
+        """Tokenizer, config and weights for the views that read them directly."""
+        return self._models.get(self._allowed(name or self.default))
 
     def _allowed(self, name: str) -> str:
         return name if self.check is None or name == self.default else self.check(name)
 
     def register(self, loaded: Loaded) -> None:
         raise ValueError("a model made here stays here; the cluster runs shipped and named models only")
-
-
-@functools.lru_cache(maxsize=12)
-def _load(name: str) -> Loaded:
-    """Tokenizer, config and weights for the views that read them directly."""
-    return load_model(name)

@@ -8,6 +8,7 @@ lock, and ends by itself.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import re
 import secrets
@@ -61,6 +62,7 @@ class Poll:
     """A question to the class: which word stands at [MASK] of `text`?
 
     Attributes:
+        number: counts the polls of a room, from 1; the same sentence asked again is another poll.
         text: the sentence with its gap.
         guesses: how often each word was guessed, most often first; empty for
             followers until it is revealed.
@@ -70,6 +72,7 @@ class Poll:
         answer: its best words with their probabilities (0 to 1), best first.
     """
 
+    number: int
     text: str
     guesses: tuple[tuple[str, int], ...]
     count: int
@@ -100,6 +103,7 @@ class _Room:
     view: View = View()
     version: int = 0
     followers: dict[str, float] = field(default_factory=dict)
+    polls: int = 0
     poll_text: str | None = None
     guesses: dict[str, str] = field(default_factory=dict)
     revealed: bool = False
@@ -110,6 +114,7 @@ class _Room:
         """A new poll with nothing in it; None for none."""
         self.poll_text, self.guesses, self.revealed = text, {}, False
         self.model, self.answer = "", ()
+        self.polls += text is not None
         self.version += 1
 
 
@@ -268,11 +273,15 @@ class Rooms:
             return self._state(room)
 
     def leave(self, code: str, seat: str) -> None:
-        """Give the seat back; nothing happens if room or seat are gone."""
-        with self._lock:
-            room = self._rooms.get(code)
-            if room is not None:
-                room.followers.pop(seat, None)
+        """Give the seat back, and its guess while the poll runs; nothing happens if room or seat are gone.
+
+        Who is only away (a lid closed) keeps the guess; who leaves and joins again has one, not two.
+        """
+        with self._lock, contextlib.suppress(RoomError):
+            room = self._room(code)
+            room.followers.pop(seat, None)
+            if not room.revealed and room.guesses.pop(seat, None) is not None:
+                room.version += 1
 
     def guess(self, code: str, seat: str, word: str) -> str:
         """One guess a seat; a second one replaces the first. Gives the word as counted.
@@ -314,7 +323,7 @@ class Rooms:
         poll = None
         if room.poll_text is not None:
             tally = Counter(room.guesses.values()).most_common() if for_teacher or room.revealed else []
-            poll = Poll(room.poll_text, tuple(tally), len(room.guesses), room.revealed,
+            poll = Poll(room.polls, room.poll_text, tuple(tally), len(room.guesses), room.revealed,
                         room.model, room.answer)
         return RoomState(room.code, room.version, room.view, len(room.followers), poll)
 

@@ -2,17 +2,19 @@
 
 While someone types, only their newest request is worth computing: an older one
 that still waits is superseded. Between visitors the turn goes round, so that
-one with many requests can't hold up the others.
+one with many requests can't hold up the others. Only waiting is limited here;
+who asked says how long it may take with the work (ALTOGETHER).
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Generator
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +24,10 @@ from bert_core.trace import TraceRequest
 MAX_WAITING = 512
 #: Requests of one visitor that may wait at once.
 MAX_A_VISITOR = 64
-#: Seconds after which a request that still waits is given up.
+#: Seconds without a turn after which a visitor's requests are given up.
 DEADLINE = 30.0
+#: How many times as long an answer may take in all, waits and work together.
+ALTOGETHER = 4
 
 
 class EngineError(ValueError):
@@ -39,7 +43,7 @@ class Superseded(EngineError):
 
 
 class TimedOut(EngineError):
-    """The request waited past its deadline."""
+    """The request waited, or took, longer than it may."""
 
 
 @dataclass
@@ -47,15 +51,32 @@ class Ticket:
     """One request in the queue.
 
     Attributes:
+        seconds: how long it may wait for each turn.
         work: passes that no Trace holds, one at each step; None asks for a Trace.
+        future: its answer; cancelled when nobody waits for that any more.
+        deadline: when the present wait has been too long.
     """
 
     request: TraceRequest
     visitor: str
-    deadline: float
+    seconds: float
     work: Generator[None, None, Any] | None = None
     future: Future = field(default_factory=Future)
-    since: float = field(default_factory=time.monotonic)
+    deadline: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.wait_anew()
+
+    def wait_anew(self) -> None:
+        self.deadline = time.monotonic() + self.seconds
+
+    def answer(self, value: Any) -> None:
+        with contextlib.suppress(InvalidStateError):  # who asked has gone
+            self.future.set_result(value)
+
+    def refuse(self, error: Exception) -> None:
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_exception(error)
 
     @property
     def group(self) -> tuple[Any, ...]:
@@ -71,6 +92,7 @@ class WaitingRoom:
         self.most, self.most_a_visitor = most, most_a_visitor
         self._queues: OrderedDict[str, list[Ticket]] = OrderedDict()
         self._changed = threading.Condition()
+        self._closed = False
         self._anonymous = itertools.count()
 
     def __len__(self) -> int:
@@ -81,23 +103,28 @@ class WaitingRoom:
         return sum(map(len, self._queues.values()))
 
     def enter(self, requests: list[TraceRequest], visitor: str | None, seconds: float = DEADLINE,
-              work: Generator[None, None, Any] | None = None) -> list[Ticket]:
+              work: Generator[None, None, Any] | None = None, goes_on: bool = False) -> list[Ticket]:
         """Queue requests that belong together.
 
         Args:
             requests: one call's requests; they never supersede each other.
             visitor: who asks; their older waiting tickets are superseded. None
                 is somebody new each time.
-            seconds: how long they may wait.
+            seconds: how long they may wait for a turn.
             work: of the one request, if it asks for more than a Trace.
+            goes_on: these are the rest of an earlier call: what waits of their
+                visitor is newer.
 
         Raises:
             Busy: the room is full.
+            Superseded: they go on with a call, and a newer one waits.
         """
         superseded: list[Ticket] = []
         with self._changed:
             if visitor is None:
                 visitor = f"anonymous-{next(self._anonymous)}"
+            elif goes_on and visitor in self._queues:
+                raise _superseded()
             else:
                 superseded = self._queues.pop(visitor, [])
             room = self.most - self._count()
@@ -105,8 +132,7 @@ class WaitingRoom:
                 waiting = self._count()
                 self._resolve(superseded)
                 raise Busy(f"{waiting} requests wait already; try again in a moment")
-            deadline = time.monotonic() + seconds
-            tickets = [Ticket(request, visitor, deadline, work) for request in requests]
+            tickets = [Ticket(request, visitor, seconds, work) for request in requests]
             self._queues[visitor] = list(tickets)
             self._changed.notify()
         self._resolve(superseded)
@@ -115,13 +141,14 @@ class WaitingRoom:
     @staticmethod
     def _resolve(superseded: list[Ticket]) -> None:
         for ticket in superseded:
-            ticket.future.set_exception(Superseded("a newer request took this one's place"))
+            ticket.refuse(_superseded())
 
     def put_back(self, ticket: Ticket) -> None:
         """Let work that isn't done wait for its next turn, behind the others.
 
         It is superseded if its visitor asked for something newer meanwhile.
         """
+        ticket.wait_anew()
         with self._changed:
             newer = ticket.visitor in self._queues
             if not newer:
@@ -134,25 +161,28 @@ class WaitingRoom:
         """Wait for tickets and take up to `most` of one group, a visitor in turn.
 
         Returns:
-            Tickets of one group, or none if `timeout` seconds passed.
+            Tickets of one group, or none if `timeout` seconds passed or the room was closed.
         """
         with self._changed:
-            if not self._changed.wait_for(lambda: bool(self._queues), timeout):
+            self._changed.wait_for(lambda: bool(self._queues) or self._closed, timeout)
+            if not self._queues:
                 return []
             expired = self._take_expired()
             batch = self._take_group(most)
         for ticket in expired:
-            ticket.future.set_exception(TimedOut("the server had no time for this within the limit; try again"))
+            ticket.refuse(TimedOut("the server had no time for this within the limit; try again"))
         return batch
 
     def _take_expired(self) -> list[Ticket]:
+        """Out of the queues: those past their deadline, and those that nobody waits for."""
         now = time.monotonic()
-        expired = [t for queue in self._queues.values() for t in queue if t.deadline < now]
+        expired = [t for queue in self._queues.values() for t in queue if t.deadline < now or t.future.cancelled()]
         for ticket in expired:
             self._remove(ticket)
         return expired
 
     def _take_group(self, most: int) -> list[Ticket]:
+        """Up to `most` of one group; the others of those visitors wait anew, as it was their turn."""
         batch: list[Ticket] = []
         while len(batch) < most:
             ticket = self._next_of(batch[0].group if batch else None)
@@ -162,6 +192,9 @@ class WaitingRoom:
             if ticket.visitor in self._queues:
                 self._queues.move_to_end(ticket.visitor)
             batch.append(ticket)
+        for visitor in {ticket.visitor for ticket in batch}:
+            for waiting in self._queues.get(visitor, ()):
+                waiting.wait_anew()
         return batch
 
     def _next_of(self, group: tuple[Any, ...] | None) -> Ticket | None:
@@ -178,9 +211,15 @@ class WaitingRoom:
             del self._queues[ticket.visitor]
 
     def close(self) -> None:
-        """Give up on everyone who waits."""
+        """Give up on everyone who waits; whoever waits for a batch is told that none will come."""
         with self._changed:
+            self._closed = True
             left = [t for queue in self._queues.values() for t in queue]
             self._queues.clear()
+            self._changed.notify_all()
         for ticket in left:
-            ticket.future.set_exception(TimedOut("the engine was stopped"))
+            ticket.refuse(TimedOut("the engine was stopped"))
+
+
+def _superseded() -> Superseded:
+    return Superseded("a newer request took this one's place")

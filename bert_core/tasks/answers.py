@@ -6,13 +6,14 @@ all windows wins (Devlin et al. 2018, section 4.2).
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert_core.tasks.support import require_head, require_text, run_all, trimmed
+from bert_core.tasks.support import require_head, require_text, softmax, trimmed
 from bert_core.trace import TraceRequest
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ MAX_ANSWER = 30
 OVERLAP = 128
 #: Longest question, in tokens; the rest is cut.
 MAX_QUESTION = 64
+#: Most windows of one context: 200,000 letters of English take some 130 of 512 tokens, and each is a pass.
+MAX_WINDOWS = 256
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,18 @@ def answer(engine: Engine, question: str, context: str, model: str | None = None
 
 def answer_windows(
     engine: Engine, question: str, context: str, model: str | None = None,
-    parts: tuple[str, ...] = ("start_logits", "end_logits"),
+    parts: tuple[str, ...] = ("start_logits", "end_logits"), visitor: str | None = None,
 ) -> tuple[Window, ...]:
     """Read the context in as many windows as it takes, all in one go.
 
     Args:
         parts: Trace arrays wanted beside the two logits, for views.
+        visitor: who asks, as in Engine.run.
+
+    Raises:
+        NoHead: the model has no question-answering head.
+        ValueError: question or context is empty, or the context takes more than MAX_WINDOWS.
+        EngineError: as in Engine.run.
     """
     loaded = require_head(engine, model, "question_answering")
     require_text(question, "question")
@@ -110,7 +119,7 @@ def answer_windows(
     parts = tuple(dict.fromkeys((*parts, "start_logits", "end_logits")))
     requests = [TraceRequest(question, context[a:b], model=model, parts=parts) for a, b in spans]
     windows = []
-    for (start, end), trace in zip(spans, run_all(engine, requests), strict=True):
+    for (start, end), trace in zip(spans, engine.run_many(requests, visitor), strict=True):
         inside = tuple(n for n in trace.encoding.content if trace.encoding.sequence_ids[n] == 1)
         windows.append(Window(question, start, end, trace, inside))
     if not any(window.positions for window in windows):
@@ -119,18 +128,22 @@ def answer_windows(
 
 
 def cut_question(loaded: Loaded, question: str) -> str:
-    """The question, cut so that at least half of the window is left for the context."""
+    """The question, cut so that about half of the window at least is left for the context."""
     encoding = loaded.tokenizer.encode(question)
+    typed = [n for n, sentence in enumerate(encoding.sequence_ids) if sentence is not None]  # typed specials too
     room = min(MAX_QUESTION, loaded.tokenizer.limit // 2)
-    if len(encoding.content) <= room:
+    if len(typed) <= room:
         return question
-    return question[: encoding.offsets[encoding.content[room - 1]][1]]
+    return question[: encoding.offsets[typed[room - 1]][1]]
 
 
 def window_spans(loaded: Loaded, question: str, context: str) -> list[tuple[int, int]]:
     """[start, end) code points of each window: the whole context where it fits.
 
     Windows begin and end between words, so that a word's pieces stay the same.
+
+    Raises:
+        ValueError: it takes more than MAX_WINDOWS.
     """
     pieces = loaded.tokenizer.spans(context)
     room = max(loaded.tokenizer.limit - len(loaded.tokenizer.encode(question, "")), 1)
@@ -138,15 +151,23 @@ def window_spans(loaded: Loaded, question: str, context: str) -> list[tuple[int,
         return [(0, len(context))]
     starts = [n for n, piece in enumerate(pieces) if n == 0 or piece.word != pieces[n - 1].word]
     spans, first = [], 0
-    while True:
+    while len(spans) < MAX_WINDOWS:
         last = min(first + room, len(pieces)) - 1
         if last < len(pieces) - 1:
-            last = max([n for n in starts if first < n <= last + 1], default=last + 1) - 1
+            last = _last_start(starts, first, last + 1, otherwise=last + 1) - 1
         spans.append((pieces[first].start, pieces[last].end))
         if last == len(pieces) - 1:
             return spans
         back = min(OVERLAP, room // 2)
-        first = max([n for n in starts if first < n <= last + 1 - back], default=last + 1)
+        first = _last_start(starts, first, last + 1 - back, otherwise=last + 1)
+    raise ValueError(f"the context of {len(context):,} characters takes more than {MAX_WINDOWS} windows of "
+                     f"{loaded.tokenizer.limit} tokens; shorten it to {spans[-1][1]:,} characters")
+
+
+def _last_start(starts: Sequence[int], after: int, until: int, otherwise: int) -> int:
+    """The last of the rising `starts` in (after, until], if one is there."""
+    at = bisect.bisect_right(starts, until) - 1
+    return starts[at] if at >= 0 and starts[at] > after else otherwise
 
 
 def answer_probabilities(windows: Sequence[Window]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -158,11 +179,9 @@ def answer_probabilities(windows: Sequence[Window]) -> list[tuple[np.ndarray, np
     chosen = [[0, *window.positions] for window in windows]
     result = []
     for name in ("start_logits", "end_logits"):
-        logits = [window.trace.arrays[name].astype(np.float64)[places]
-                  for window, places in zip(windows, chosen, strict=True)]
-        top = max(row.max() for row in logits)
-        total = sum(np.exp(row - top).sum() for row in logits)
-        result.append([np.exp(row - top)[1:] / total for row in logits])
+        logits = [window.trace.arrays[name][places] for window, places in zip(windows, chosen, strict=True)]
+        ends = np.cumsum([len(row) for row in logits])[:-1]
+        result.append([row[1:] for row in np.split(softmax(np.concatenate(logits)), ends)])
     return list(zip(*result, strict=True))
 
 

@@ -70,7 +70,7 @@ class Reading:
 
 
 def find_entities(
-    engine: Engine, text: str, model: str | None = None, aggregation: str = "first"
+    engine: Engine, text: str, model: str | None = None, aggregation: str = "first", visitor: str | None = None
 ) -> Reading:
     """Entities of a text (Devlin et al. 2018, section 5.3).
 
@@ -78,13 +78,14 @@ def find_entities(
         aggregation: how the pieces of a word agree on one label: 'first' (the
             paper: the first piece speaks for the word), 'average', 'max', or
             'simple' (no words: each piece for itself).
+        visitor: who asks, as in Engine.run.
 
     Raises:
         NoHead: the model has no token-classification head.
         ValueError: the aggregation is unknown.
     """
     loaded = require_head(engine, model, "token_classification")
-    trace = engine.run(TraceRequest(text, model=model, parts=("logits",)))
+    trace = engine.run(TraceRequest(text, model=model, parts=("logits",)), visitor)
     labels = label_names(loaded.config, trace.logits.shape[-1])
     tokens = label_tokens(trace.encoding, softmax(trace.logits), labels)
     entities = group_entities(trace.encoding.text, merge_words(trace.encoding.text, tokens, labels, aggregation))

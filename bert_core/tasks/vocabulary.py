@@ -11,6 +11,7 @@ from bert_core.tasks.support import NoHead, log_softmax, require_head, require_t
 from bert_core.trace import TraceRequest
 
 if TYPE_CHECKING:
+    from bert_core.config import BertConfig
     from bert_core.load import Loaded
     from bert_core.serving.engine import Engine
     from bert_core.tokenizer import Encoding, Tokenizer
@@ -54,7 +55,8 @@ class Score:
     Attributes:
         log_likelihood: sum over the scored pieces, in nats; for BERT the
             pseudo-log-likelihood (Salazar et al. 2020, arXiv 1910.14659).
-        pieces: every scored piece, in reading order; specials are not scored.
+        pieces: every scored piece, in reading order; specials are not scored,
+            nor is a [MASK] that was typed.
     """
 
     log_likelihood: float
@@ -124,12 +126,18 @@ def continuation(engine: Engine, text: str, model: str | None = None, top: int =
 
 def last_read(trace: Trace) -> int:
     """Reading position of the last piece that a causal model reads before the closing special."""
-    content = trace.encoding.content
-    if content:
-        return content[0] if trace.config.reading_order == "right-to-left" else content[-1]
-    if not len(trace):
-        raise ValueError(f"the text is empty, and {trace.model} has no token to start from")
-    return 0
+    return last_place(trace.encoding, trace.config)
+
+
+def last_place(encoding: Encoding, config: BertConfig) -> int:
+    """The same before anything is run; 0 where there is no piece beside specials."""
+    content = encoding.content or (0,)
+    return content[0] if config.reading_order == "right-to-left" else content[-1]
+
+
+def known_places(encoding: Encoding) -> tuple[int, ...]:
+    """Positions of the pieces with a known truth: no specials, and no [MASK] that was typed."""
+    return tuple(n for n in encoding.content if n not in encoding.mask_positions)
 
 
 def score(engine: Engine, text: str, pair: str | None = None, model: str | None = None) -> Score:
@@ -153,25 +161,23 @@ def _causal_scores(
 ) -> tuple[TokenScore, ...]:
     """ln p of each piece given what was read before it, [CLS] included."""
     trace = engine.run(TraceRequest(text, pair, model=model, parts=("lm_logits",)))
-    step = 1 if loaded.config.reading_order == "left-to-right" else -1
     logs = log_softmax(trace.lm_logits)
     pieces = []
-    for position in trace.encoding.content:
-        before = _read_before(position, step, len(trace))
+    for position in known_places(trace.encoding):
+        before = read_before(loaded.config.reading_order, len(trace), position)
         if before is not None:
             pieces.append(_piece(trace.encoding, position, logs[before]))
     return tuple(pieces)
 
 
-def _read_before(position: int, step: int, length: int) -> int | None:
-    """Reading position of what a causal model reads just before `position`; None at its start.
+def read_before(reading_order: str, length: int, position: int) -> int | None:
+    """The position that a causal model reads just before `position`: its row scores that token. None at the start.
 
     A right-to-left model reads [CLS] first, then the last piece before [SEP].
     """
-    if step < 0 and position == length - 2:
-        return 0
-    before = position - step
-    return before if 0 <= before < length else None
+    if reading_order == "right-to-left":
+        return position + 1 if position + 1 < length - 1 else 0
+    return position - 1 if position else None
 
 
 def _masked_scores(
@@ -179,10 +185,10 @@ def _masked_scores(
 ) -> tuple[TokenScore, ...]:
     """ln p of each piece with only that piece masked."""
     encoding = loaded.tokenizer.encode(text, pair)
-    parts = ("mlm_positions", "mlm_logits")
-    requests = [TraceRequest(text, pair, model=model, masked=(place,), parts=parts) for place in encoding.content]
+    places, parts = known_places(encoding), ("mlm_positions", "mlm_logits")
+    requests = [TraceRequest(text, pair, model=model, masked=(place,), parts=parts) for place in places]
     pieces = []
-    for place, trace in zip(encoding.content, run_all(engine, requests), strict=True):
+    for place, trace in zip(places, run_all(engine, requests), strict=True):
         row = list(trace.mlm_positions).index(place)
         pieces.append(_piece(encoding, place, log_softmax(trace.mlm_logits[row])))
     return tuple(pieces)

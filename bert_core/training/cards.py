@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bert_core.training.commands import OF_A_SITTING, defaults
+
 START = ("all-MiniLM-L6-v2 (Apache-2.0; 6 layers, 12 heads, 384 wide), a published sentence encoder, "
          "safetensors sha256 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db")
 #: Text and licence as its publisher states it.
@@ -75,6 +77,13 @@ METRICS = {
     "blimp": ("accuracy",), "cloze": ("top1", "top5"), "sst2": ("accuracy",), "ner": ("f1", "precision", "recall"),
     "squad": ("f1", "exact_match"), "stsb": ("spearman", "pearson"), "cola": ("matthews", "accuracy"),
 }
+#: Flags that a card shows whatever they are, in its order; it shows the others where they differ from their default.
+ALWAYS_SHOWN = {
+    "finetune": ("task", "data", "model", "limit", "epochs", "rank", "batch", "lr", "head_lr", "word_dropout", "seed",
+                 "out"),
+    "pretrain": ("corpus", "objective", "init", "packed", "pack_tokens", "tokens", "mix", "step_tokens", "micro_tokens",
+                 "optimizer", "lr", "head_lr", "warmup", "decay", "loss_fraction", "nsp_weight", "seed", "out"),
+}
 
 
 def card(name: str, run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]], hardware: str) -> dict[str, Any]:
@@ -118,17 +127,12 @@ def _data(run: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def command(run: Mapping[str, Any]) -> str:
     """The command line that makes this model again."""
-    if "objective" not in run:
-        keys = ("task", "data", "model", "limit", "epochs", "rank", "batch", "lr", "head_lr",
-                "word_dropout", "seed", "out")
-        verb = "finetune"
-    else:
-        keys = ("corpus", "objective", "init", "packed", "pack_tokens", "tokens", "mix", "step_tokens", "micro_tokens",
-                "optimizer", "lr", "head_lr", "warmup", "decay", "loss_fraction", "nsp_weight", "seed", "out")
-        verb = "pretrain"
-    flags = [f"--{key.replace('_', '-')} {run[key]}" for key in keys if run.get(key) is not None]
-    frozen = ["--freeze-words"] if run.get("freeze_words") else []
-    return " ".join(["python -m bert_core", verb, *flags, *frozen])
+    verb = "pretrain" if "objective" in run else "finetune"
+    always = [key for key in ALWAYS_SHOWN[verb] if run.get(key) is not None]
+    changed = [key for key, default in defaults(verb).items()
+               if key not in (*ALWAYS_SHOWN[verb], *OF_A_SITTING) and run.get(key, default) != default]
+    flags = [f"--{key.replace('_', '-')}" + ("" if run[key] is True else f" {run[key]}") for key in always + changed]
+    return " ".join(["python -m bert_core", verb, *flags])
 
 
 def _scores(score: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -3,15 +3,39 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Sequence
-from typing import NoReturn
+import math
+from collections.abc import Callable
+from typing import Any
 
 from bert_core.training.memory import keep_freed_memory
 
 LANGUAGE = ("mlm", "clm", "nsp", "blimp", "cloze")
 LABELLED = ("sst2", "ner", "squad", "stsb", "cola")
+#: Flags of one sitting of a run: what comes of the run does not depend on them.
+OF_A_SITTING = ("device", "save_seconds", "stop_after")
+
+
+def _number(what: str, kind: type, fits: Callable[[float], bool]) -> Callable[[str], float]:
+    """A type for argparse: numbers that fit, one line about all others."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan  # fits nowhere
+        if not fits(value):
+            raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}")
+        return value
+
+    return read
+
+
+_COUNT = _number("a whole number, at least 1", int, lambda n: 1 <= n < 2**63)
+_WHOLE = _number("a whole number, at least 0", int, lambda n: 0 <= n < 2**63)
+_ABOVE_0 = _number("a number above 0", float, lambda x: 0 < x < math.inf)
+_FROM_0 = _number("a number, at least 0", float, lambda x: 0 <= x < math.inf)
+_SHARE = _number("a share from 0 to 1", float, lambda x: 0 <= x <= 1)
+_SOME = _number("a share above 0, at most 1", float, lambda x: 0 < x <= 1)
 
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
@@ -22,6 +46,14 @@ def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     _add_export(subparsers)
 
 
+def defaults(command: str) -> dict[str, Any]:
+    """Name -> default of every flag of a command, None where there is none, in the order of its help."""
+    subparsers = argparse.ArgumentParser().add_subparsers()
+    add_parsers(subparsers)
+    return {flag.dest: flag.default for flag in subparsers.choices[command]._actions
+            if flag.dest not in ("help", "json")}
+
+
 def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
     parser = subparsers.add_parser("pretrain", help="train an encoder on a folder of text")
     parser.add_argument("--corpus", required=True, help="folder of .txt or .txt.zst, blank line between documents")
@@ -29,35 +61,35 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
                         help="mlm: masked pieces and next sentence; clm: next piece; rtl: next piece of reversed text")
     parser.add_argument("--init", required=True, help="a model folder to start from, or 'scratch'")
     parser.add_argument("--out", required=True, help="the run's folder; an unfinished run there goes on")
-    parser.add_argument("--tokens", type=int, help="word pieces to read (default: all that is packed)")
-    parser.add_argument("--pack-tokens", type=int, help="word pieces to pack (default: --tokens, else 2,000,000)")
+    parser.add_argument("--tokens", type=_COUNT, help="word pieces to read (default: all that is packed)")
+    parser.add_argument("--pack-tokens", type=_COUNT, help="word pieces to pack (default: --tokens, else 2,000,000)")
     parser.add_argument("--packed", help="file of packed pairs, made if missing; share it between the twins")
     parser.add_argument("--mix", help="NAME=SHARE,NAME=SHARE over the corpus's files (default: equal shares)")
-    parser.add_argument("--excerpt", type=int, default=1200, help="most pieces taken from a document at a time")
-    parser.add_argument("--step-tokens", type=int, default=1024)
-    parser.add_argument("--micro-tokens", type=int, default=1024)
+    parser.add_argument("--excerpt", type=_COUNT, default=1200, help="most pieces taken from a document at a time")
+    parser.add_argument("--step-tokens", type=_COUNT, default=1024)
+    parser.add_argument("--micro-tokens", type=_COUNT, default=1024)
     parser.add_argument("--optimizer", choices=("adamw", "muon"), default="adamw",
                         help="muon: for the matrices of the layers, AdamW for the rest")
-    parser.add_argument("--lr", type=float, default=5e-4, help="peak learning rate of the encoder")
-    parser.add_argument("--head-lr", type=float, default=2e-3, help="peak learning rate of the heads")
-    parser.add_argument("--warmup", type=float, default=0.03, help="share of the steps with a rising rate")
-    parser.add_argument("--decay", type=float, default=0.4, help="share of the steps with a falling rate")
-    parser.add_argument("--mask-rate", type=float, default=0.15)
-    parser.add_argument("--loss-fraction", type=float, default=1.0, help="share of positions in the causal loss")
-    parser.add_argument("--nsp-weight", type=float, default=1.0, help="factor on the next-sentence loss")
+    parser.add_argument("--lr", type=_ABOVE_0, default=5e-4, help="peak learning rate of the encoder")
+    parser.add_argument("--head-lr", type=_ABOVE_0, default=2e-3, help="peak learning rate of the heads")
+    parser.add_argument("--warmup", type=_SHARE, default=0.03, help="share of the steps with a rising rate")
+    parser.add_argument("--decay", type=_SHARE, default=0.4, help="share of the steps with a falling rate")
+    parser.add_argument("--mask-rate", type=_SOME, default=0.15)
+    parser.add_argument("--loss-fraction", type=_SOME, default=1.0, help="share of positions in the causal loss")
+    parser.add_argument("--nsp-weight", type=_FROM_0, default=1.0, help="factor on the next-sentence loss")
     parser.add_argument("--no-nsp", action="store_true", help="leave next-sentence prediction out of mlm")
     parser.add_argument("--freeze-words", action="store_true",
                         help="keep the word embeddings, and with them the decoder's matrix")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=_WHOLE, default=0)
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
-    parser.add_argument("--save-seconds", type=float, default=300.0)
-    parser.add_argument("--stop-after", type=float, help="seconds after which to save and stop")
+    parser.add_argument("--save-seconds", type=_FROM_0, default=300.0)
+    parser.add_argument("--stop-after", type=_FROM_0, help="seconds after which to save and stop")
     scratch = parser.add_argument_group("from scratch")
-    scratch.add_argument("--vocab-size", type=int, default=30522)
-    scratch.add_argument("--layers", type=int, default=6)
-    scratch.add_argument("--hidden", type=int, default=384)
-    scratch.add_argument("--heads", type=int, default=6)
+    scratch.add_argument("--vocab-size", type=_COUNT, default=30522)
+    scratch.add_argument("--layers", type=_COUNT, default=6)
+    scratch.add_argument("--hidden", type=_COUNT, default=384)
+    scratch.add_argument("--heads", type=_COUNT, default=6)
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_pretrain)
 
@@ -75,14 +107,14 @@ def _add_finetune(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--data", required=True, help="data folder, or the task's training file")
     parser.add_argument("--model", default="twin-bert", help="the model to start from (default twin-bert)")
     parser.add_argument("--out", required=True, help="folder of the new model")
-    parser.add_argument("--limit", type=int, help="training rows to draw (default: all)")
-    parser.add_argument("--epochs", type=float, default=2.0)
-    parser.add_argument("--rank", type=int, default=16, help="of the low-rank updates; 0 trains every weight")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--lr", type=float, default=1e-3)
-    parser.add_argument("--head-lr", type=float, default=1e-3)
-    parser.add_argument("--word-dropout", type=float, default=0.0, help="share of the pieces hidden behind [MASK]")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=_COUNT, help="training rows to draw (default: all)")
+    parser.add_argument("--epochs", type=_ABOVE_0, default=2.0)
+    parser.add_argument("--rank", type=_WHOLE, default=16, help="of the low-rank updates; 0 trains every weight")
+    parser.add_argument("--batch", type=_COUNT, default=32)
+    parser.add_argument("--lr", type=_ABOVE_0, default=1e-3)
+    parser.add_argument("--head-lr", type=_ABOVE_0, default=1e-3)
+    parser.add_argument("--word-dropout", type=_SHARE, default=0.0, help="share of the pieces hidden behind [MASK]")
+    parser.add_argument("--seed", type=_WHOLE, default=0)
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_finetune)
@@ -95,8 +127,8 @@ def _add_evaluate(subparsers: argparse._SubParsersAction) -> None:
     which.add_argument("--all", action="store_true", help="every task on its shipped model")
     parser.add_argument("--data", help="data folder, or the task's file (cloze: the shipped items by default)")
     parser.add_argument("--model", help="name, folder or hub id (default: the shipped model of the task)")
-    parser.add_argument("--seeds", type=int, default=5, help="draws to average over, where something is drawn")
-    parser.add_argument("--limit", type=int, help="rows to use, evenly spaced; for blimp, pairs of each rule")
+    parser.add_argument("--seeds", type=_COUNT, default=5, help="draws to average over, where something is drawn")
+    parser.add_argument("--limit", type=_COUNT, help="rows to use, evenly spaced; for blimp, pairs of each rule")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_evaluate)
 
@@ -117,8 +149,8 @@ def _finetune(args: argparse.Namespace) -> dict:
 
 
 def _evaluate(args: argparse.Namespace) -> dict | list:
-    if args.seeds < 1 or (args.limit is not None and args.limit < 1):
-        raise ValueError("evaluate: --seeds and --limit must be at least 1")
+    if args.all and args.model:
+        raise ValueError("evaluate --all scores each task on its shipped model; leave out --model, or name a --task")
     from bert_core.training.jobs import run_evaluate
 
     return run_evaluate(args)
@@ -128,24 +160,3 @@ def _export(args: argparse.Namespace) -> dict:
     from bert_core.training.jobs import run_export
 
     return run_export(args)
-
-
-class _Parser(argparse.ArgumentParser):
-    """argparse with a one-line error, as the rest of the command line has it."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ValueError(f"{message} (see {self.prog} --help)")
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one training command.
-
-    Returns:
-        0. Errors of the user are ValueErrors.
-    """
-    parser = _Parser(prog="python -m bert_core")
-    add_parsers(parser.add_subparsers(dest="command", required=True))
-    args = parser.parse_args(argv)
-    found = args.run(args)
-    sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=None if args.json else 1) + "\n")
-    return 0

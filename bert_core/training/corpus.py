@@ -46,7 +46,10 @@ def read_text(path: str | Path) -> str:
     """All text of one file, unpacked where its name ends in .zst."""
     data = Path(path).read_bytes()
     if str(path).endswith(".zst"):
-        data = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
+        try:
+            data = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
+        except zstandard.ZstdError as error:
+            raise ValueError(f"{path} can't be unpacked ({error})") from None
     return data.decode("utf-8")
 
 
@@ -122,8 +125,11 @@ def train_wordpiece(texts: Mapping[str, Sequence[str]], size: int, lowercase: bo
         size: number of pieces, the five special tokens included.
 
     Raises:
-        ValueError: the size leaves no room for the specials and letters.
+        ValueError: the size leaves no room for the specials and letters, or
+            there is no text.
     """
+    if not any(texts.values()):
+        raise ValueError("no documents in the corpus; a vocabulary can't be learned from nothing")
     if size < 100:
         raise ValueError(f"vocabulary size {size} is too small; give at least 100")
     tokenizer = Tokenizer(WordPiece(unk_token="[UNK]"))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -66,6 +67,13 @@ class MinimalPair(NamedTuple):
     rule: str
 
 
+class Gap(NamedTuple):
+    """A sentence with one [MASK], and the words that people accept there."""
+
+    text: str
+    accept: frozenset[str]
+
+
 def find(data: str | Path, task: str, training: bool = False) -> Path:
     """A task's file: below a data folder, or `data` itself where it is that file.
 
@@ -81,8 +89,23 @@ def find(data: str | Path, task: str, training: bool = False) -> Path:
     raise ValueError(f"--data {str(data)!r}: {PLACES[task][0 if training else 1]} is not there")
 
 
-def every(rows: Sequence[T], limit: int | None) -> list[T]:
-    """At most `limit` rows, evenly spaced, so that a sample needs no seed."""
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """ValueError with one line where a file turns out to be of another form than `what`."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path.name} is not in the form of {what} ({type(error).__name__}: {error})") from None
+
+
+def every(rows: Sequence[T], limit: int | None, path: Path) -> list[T]:
+    """At most `limit` rows, evenly spaced, so that a sample needs no seed.
+
+    Raises:
+        ValueError: `path`, where they come from, holds none.
+    """
+    if not rows:
+        raise ValueError(f"nothing to score in {str(path)!r}")
     if limit is None or limit >= len(rows):
         return list(rows)
     return [rows[int(i)] for i in np.linspace(0, len(rows) - 1, max(1, limit))]
@@ -127,12 +150,13 @@ def read_ner(path: Path) -> list[TaggedWords]:
 
 def read_squad(path: Path) -> list[Question]:
     """SQuAD 1.1 (Rajpurkar et al. 2016, arXiv 1606.05250)."""
-    found = []
-    for article in json.loads(read_text(path))["data"]:
-        for paragraph in article["paragraphs"]:
-            for qa in paragraph["qas"]:
-                answers = tuple((a["text"], int(a["answer_start"])) for a in qa["answers"])
-                found.append(Question(qa["id"], qa["question"], paragraph["context"], answers))
+    with reading(path, "SQuAD 1.1"):
+        found = [Question(qa["id"], qa["question"], paragraph["context"],
+                          tuple((answer["text"], int(answer["answer_start"])) for answer in qa["answers"]))
+                 for article in json.loads(read_text(path))["data"]
+                 for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
+    if not all(question.answers for question in found):
+        raise ValueError(f"{path.name} has questions without an answer; SQuAD 1.1 has none of these")
     return found
 
 
@@ -142,5 +166,13 @@ def read_blimp(folder: Path, per_rule: int | None = None) -> list[MinimalPair]:
     pairs = []
     for file in files:
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-        pairs += [MinimalPair(r["sentence_good"], r["sentence_bad"], file.stem) for r in every(rows, per_rule)]
+        with reading(file, "BLiMP"):
+            pairs += [MinimalPair(r["sentence_good"], r["sentence_bad"], file.stem)
+                      for r in every(rows, per_rule, file)]
     return pairs
+
+
+def read_cloze(path: Path) -> list[Gap]:
+    """The items of a cloze file, such as the shipped assets/examples/cloze.json."""
+    with reading(path, "cloze items"):
+        return [Gap(item["text"], frozenset(item["accept"])) for item in json.loads(read_text(path))["items"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,11 +15,13 @@ from bert_core import model as core
 from bert_core.load import Loaded
 from bert_core.training.block import hidden_at
 from bert_core.training.corruption import corrupt, reverse_order
-from bert_core.training.datasets import every, read_blimp, read_paragraphs
+from bert_core.training.datasets import every, read_blimp, read_cloze, read_paragraphs
 from bert_core.training.objectives import Objective, Sample
 from bert_core.training.packing import NO_PAIR, Lengths, Packed, Special, pack
 from bert_core.training.pretrain import micro_batches
+from bert_core.training.taskdata import sequence
 
+#: Longest sequence that is scored, specials included, for models that take longer ones too.
 LIMIT = 512
 MICRO_TOKENS = 2048
 CLOZE = Path(__file__).resolve().parents[2] / "assets" / "examples" / "cloze.json"
@@ -47,8 +48,8 @@ def special_of(loaded: Loaded) -> Special:
 
 
 def encode(loaded: Loaded, text: str) -> np.ndarray:
-    """(T,) ids of one text with specials, cut at the model's limit."""
-    return np.array(loaded.tokenizer.encode(text).input_ids)
+    """(T,) ids of one text with specials, cut at the model's limit and at LIMIT."""
+    return np.array(sequence(loaded, text, limit=LIMIT)[0])
 
 
 def is_fixed(ids: np.ndarray, special: Special) -> np.ndarray:
@@ -106,23 +107,28 @@ def score_pieces(loaded: Loaded, samples: Sequence[Sample]) -> list[PieceScores]
 
 
 def require(loaded: Loaded, *heads: str) -> None:
-    """ValueError if the model has none of `heads`: an untrained head never answers."""
+    """ValueError if the model has none of `heads` (an untrained head never answers), or another block than BERT's."""
     if not loaded.model.heads.intersection(heads):
         raise ValueError(f"{loaded.name} has no {' or '.join(heads)} head; it can't be scored on this task")
+    if not isinstance(loaded.model, core.Model):
+        raise ValueError(f"{loaded.name} runs through transformers; this task is scored on BERT's own block only")
 
 
 def over_seeds(measure: Callable[[int], dict[str, float]], seeds: int) -> dict[str, float]:
-    """Mean and standard deviation of every metric over the seeds 0 .. seeds - 1."""
+    """Mean and sample standard deviation of every metric over the seeds 0 .. seeds - 1; 0 for one seed."""
     runs = [measure(seed) for seed in range(seeds)]
     out: dict[str, float] = {}
     for name in runs[0]:
         values = [run[name] for run in runs]
-        out[name], out[f"{name}_std"] = float(np.mean(values)), float(np.std(values))
+        out[name] = float(np.mean(values))
+        out[f"{name}_std"] = float(np.std(values, ddof=1)) if seeds > 1 else 0.0
     return out
 
 
 def _piece_metrics(scores: Sequence[PieceScores]) -> dict[str, float]:
     logs, ranks = np.concatenate([s.log_probability for s in scores]), np.concatenate([s.rank for s in scores])
+    if not len(logs):
+        raise ValueError("no piece was chosen to be scored; the text is too short")
     loss = float(-logs.mean())
     return {"accuracy": float((ranks == 0).mean()), "top5": float((ranks < 5).mean()), "loss": loss,
             "perplexity": math.exp(min(loss, 700.0)), "predictions": len(logs)}
@@ -131,7 +137,7 @@ def _piece_metrics(scores: Sequence[PieceScores]) -> dict[str, float]:
 def masked_lm(loaded: Loaded, path: Path, seeds: int = 5, limit: int | None = None) -> dict[str, Any]:
     """Masked-token accuracy and perplexity: one paragraph a sequence, 15 % masked, never an [UNK]."""
     require(loaded, "mlm")
-    sequences = [encode(loaded, text) for text in every(read_paragraphs(path), limit)]
+    sequences = [encode(loaded, text) for text in every(read_paragraphs(path), limit, path)]
     special = special_of(loaded)
 
     def measure(seed: int) -> dict[str, float]:
@@ -145,7 +151,7 @@ def causal_lm(loaded: Loaded, path: Path, seeds: int = 1, limit: int | None = No
     """Next-piece perplexity: one paragraph a sequence, [SEP] and [UNK] not scored; nothing is drawn."""
     require(loaded, "lm")
     special, reverse = special_of(loaded), loaded.config.reading_order == "right-to-left"
-    sequences = [encode(loaded, text) for text in every(read_paragraphs(path), limit)]
+    sequences = [encode(loaded, text) for text in every(read_paragraphs(path), limit, path)]
     samples = [causal_sample(ids, special, reverse, True) for ids in sequences]
     return {"n": len(samples), **over_seeds(lambda _: _piece_metrics(score_pieces(loaded, samples)), 1)}
 
@@ -155,11 +161,13 @@ def next_sentence(loaded: Loaded, path: Path, seeds: int = 5, limit: int | None 
     require(loaded, "nsp")
     from bert_core.training.corpus import documents
 
-    docs = every(documents(path), limit)
+    docs = every(documents(path), limit, path)
     counts: list[int] = []
 
     def measure(seed: int) -> dict[str, float]:
         pairs = held_out_pairs(loaded, docs, seed)
+        if not pairs:
+            raise ValueError(f"no pairs in {str(path)!r}: no document has two sentences to pair")
         counts.append(len(pairs))
         return {"accuracy": _pair_accuracy(loaded, pairs)}
 
@@ -227,16 +235,18 @@ def everyday_cloze(loaded: Loaded, path: Path = CLOZE, seeds: int = 1, limit: in
     """Share of everyday gaps with an accepted word among the first 1 and 5 guesses."""
     require(loaded, "mlm")
     special, vocabulary = special_of(loaded), loaded.tokenizer
-    items = every(json.loads(Path(path).read_text(encoding="utf-8"))["items"], limit)
+    items = every(read_cloze(path), limit, path)
     first, five, missed = 0, 0, []
     for item in items:
-        ids = encode(loaded, item["text"])
+        ids = encode(loaded, item.text)
         place = np.flatnonzero(ids == special.mask)
+        if not len(place):
+            raise ValueError(f"{Path(path).name}: no [MASK] that the model reads in {item.text[:60]!r}")
         guesses = [vocabulary.token_of(i) for i in top_ids(loaded, ids, place)]
-        first += guesses[0] in item["accept"]
-        five += bool(set(guesses) & set(item["accept"]))
-        if not set(guesses) & set(item["accept"]):
-            missed.append({"text": item["text"], "guesses": guesses})
+        first += guesses[0] in item.accept
+        five += bool(set(guesses) & item.accept)
+        if not set(guesses) & item.accept:
+            missed.append({"text": item.text, "guesses": guesses})
     return {"n": len(items), "top1": first / len(items), "top5": five / len(items), "missed": missed}
 
 

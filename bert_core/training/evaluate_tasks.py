@@ -36,7 +36,7 @@ def _classes(engine: Engine, rows: Sequence[datasets.Labelled]) -> tuple[np.ndar
 
 def sentiment(engine: Engine, path: Path, limit: int | None = None) -> dict[str, Any]:
     """Accuracy on SST-2."""
-    predicted, true = _classes(engine, datasets.every(datasets.read_sst2(path), limit))
+    predicted, true = _classes(engine, datasets.every(datasets.read_sst2(path), limit, path))
     return {"n": len(true), "accuracy": float((predicted == true).mean())}
 
 
@@ -44,7 +44,7 @@ def acceptability(engine: Engine, path: Path, limit: int | None = None) -> dict[
     """Matthews correlation and accuracy on CoLA."""
     from sklearn.metrics import matthews_corrcoef
 
-    predicted, true = _classes(engine, datasets.every(datasets.read_cola(path), limit))
+    predicted, true = _classes(engine, datasets.every(datasets.read_cola(path), limit, path))
     return {"n": len(true), "matthews": float(matthews_corrcoef(true, predicted)),
             "accuracy": float((predicted == true).mean())}
 
@@ -52,7 +52,7 @@ def acceptability(engine: Engine, path: Path, limit: int | None = None) -> dict[
 def entities(engine: Engine, path: Path, limit: int | None = None) -> dict[str, Any]:
     """Entity-level precision, recall and F1: the span and its class must be exactly right."""
     loaded = require_head(engine, None, "token_classification")
-    rows = datasets.every(datasets.read_ner(path), limit)
+    rows = datasets.every(datasets.read_ner(path), limit, path)
     traces = run_all(engine, [TraceRequest(" ".join(row.words), parts=("logits",)) for row in rows])
     right = predicted = true = 0
     for row, trace in zip(rows, traces, strict=True):
@@ -82,7 +82,7 @@ def gold_spans(row: datasets.TaggedWords) -> set[Span]:
 
 def answers(engine: Engine, path: Path, limit: int | None = None) -> dict[str, Any]:
     """Exact match and token F1 of SQuAD 1.1, the best over the reference answers."""
-    rows = datasets.every(datasets.read_squad(path), limit)
+    rows = datasets.every(datasets.read_squad(path), limit, path)
     require_head(engine, None, "question_answering")
     exact = overlap = 0.0
     for row in rows:
@@ -111,7 +111,7 @@ def similarity(engine: Engine, path: Path, limit: int | None = None) -> dict[str
     """Spearman and Pearson correlation of cosines with people's scores on STS-B."""
     from scipy.stats import pearsonr, spearmanr
 
-    rows = datasets.every(datasets.read_stsb(path), limit)
+    rows = datasets.every(datasets.read_stsb(path), limit, path)
     cosine = [float(embed(engine, row.first) @ embed(engine, row.second)) for row in rows]
     gold = [row.score for row in rows]
     return {"n": len(rows), "spearman": float(spearmanr(cosine, gold)[0]), "pearson": float(pearsonr(cosine, gold)[0])}

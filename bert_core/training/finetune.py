@@ -63,7 +63,8 @@ def start(base: Model, config: BertConfig, head: str | None, recipe: FineTuneRec
     """Frozen weights of the base, and what learns.
 
     With a rank, factors for the matrices, all biases and LayerNorms, and the
-    head learn; without, everything but the base's own heads.
+    head learn; without, everything but the base's own heads. A classifier on a
+    base without a pooler gets a fresh one, as its head is.
     """
     encoder = {n: w.detach().float() for n, w in base.weights.items() if n.startswith("bert.")}
     if recipe.rank:
@@ -73,8 +74,9 @@ def start(base: Model, config: BertConfig, head: str | None, recipe: FineTuneRec
         learned = {n: w.clone() for n, w in encoder.items()}
     if head is not None:
         generator = torch.Generator().manual_seed(recipe.seed)
-        for name, shape in head_shapes(config, head).items():
-            if not name.startswith("bert."):
+        wanted = head_shapes(config, head) | (head_shapes(config, "pooler") if head == "classification" else {})
+        for name, shape in wanted.items():
+            if name not in encoder:
                 fresh = torch.randn(shape, generator=generator) * config.initializer_range
                 learned[name] = torch.zeros(shape) if name.endswith("bias") else fresh
     frozen = {n: w for n, w in encoder.items() if n not in learned}
@@ -116,6 +118,7 @@ def steps_of(rows: int, batch: int, epochs: float) -> int:
 
 def batches(rows: Sequence[Row], size: int, epochs: float, seed: int) -> list[list[Row]]:
     """Shuffled batches of like length, pass after pass; the last pass may be partial."""
+    assert rows, "nothing to draw from"
     rng, made, wanted = np.random.default_rng(seed), [], steps_of(len(rows), size, epochs)
     while len(made) < wanted:
         order = rng.permutation(len(rows))

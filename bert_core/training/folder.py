@@ -10,10 +10,13 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from bert_core.config import BertConfig
 from bert_core.load import Loaded
+from bert_core.model import Model
+from bert_core.shapes import pooled_heads
 from bert_core.training import lora
 
 ARCHITECTURE = {"mlm": "BertForPreTraining", "clm": "BertLMHeadModel", "rtl": "BertLMHeadModel"}
@@ -76,13 +79,20 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     """Write a loaded model with everything that `from_pretrained` wants.
 
     Raises:
-        ValueError: the folder holds files already.
+        ValueError: the folder holds files already, transformers runs the
+            model as it is, or its tokenizer can't be written.
     """
+    if not isinstance(loaded.model, Model):
+        raise ValueError(f"{loaded.name} runs through transformers, which opens its own folder; there is nothing to "
+                         "export")
+    if not isinstance(loaded.tokenizer.backend, Tokenizer):
+        raise ValueError(f"{loaded.name} splits text by {type(loaded.tokenizer.backend).__name__}, which is no "
+                         "tokenizer.json; it can't be exported")
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{str(folder)!r} is not empty; export into a new folder")
     weights = dict(loaded.model.weights)
-    if not any("ForPreTraining" in a or "SequenceClassification" in a or a == "BertModel"
-               for a in loaded.config.architectures):
+    bare = any("ForPreTraining" in a or a == "BertModel" for a in loaded.config.architectures)
+    if not bare and not loaded.model.heads & pooled_heads(loaded.config):
         weights = {n: w for n, w in weights.items() if ".pooler." not in n}
     if loaded.model.heads & {"mlm", "lm"} and loaded.config.model_type == "bert":
         weights["cls.predictions.decoder.bias"] = weights["cls.predictions.bias"].clone()

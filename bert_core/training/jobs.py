@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bert_core.load import load_model
+from bert_core.model import Model
 from bert_core.training import datasets
 from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
 from bert_core.training.folder import write_adapter, write_full
@@ -37,7 +38,10 @@ def evaluate(task: str, model: str, data: str | None, seeds: int, limit: int | N
     from bert_core.training.evaluate import CLOZE, LANGUAGE_TASKS
 
     if task == "cloze":
-        path = Path(data) if data and Path(data).is_file() else CLOZE
+        path = Path(data) if data else CLOZE
+        if not path.exists():
+            raise ValueError(f"--data {data!r} is not there; without it the shipped items are scored")
+        path = CLOZE if path.is_dir() else path  # a data folder, which has no such items
     elif data is None:
         raise ValueError(f"evaluate --task {task} needs --data: a folder with {datasets.PLACES[task][1]}, or that file")
     else:
@@ -67,9 +71,12 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     """Train a task on top of a model and write it as a folder."""
     task = TASKS[args.task]
     base = load_model(args.model)
-    if base.config.model_type != "bert" or base.config.is_decoder:
+    if not isinstance(base.model, Model) or base.config.model_type != "bert" or base.config.is_decoder:
         raise ValueError(f"finetune works on a both-way BERT; {args.model} is not one")
-    rows = task.read(datasets.find(args.data, args.task, training=True), base, args.limit, args.seed)
+    path = datasets.find(args.data, args.task, training=True)
+    rows = task.read(path, base, args.limit, args.seed)
+    if not rows:
+        raise ValueError(f"no training rows in {str(path)!r}: it is empty, or none of its rows fits the model")
     config = dataclasses.replace(
         base.config, architectures=(task.architecture,), id2label=task.labels, num_labels=max(2, len(task.labels)),
         problem_type="single_label_classification" if task.head == "classification" else None, extra={},
@@ -83,7 +90,7 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     out.mkdir(parents=True, exist_ok=True)
     special = Special.of(base.tokenizer.backend)
     learned, seconds = finetune(base.model, config, task, rows, recipe, special, out / "curve.jsonl")
-    if args.rank and base.info.shipped:
+    if args.rank and base.info.shipped and "shared_from" not in base.config.extra:  # updates don't stand on updates
         write_adapter(out, config, learned, args.model, recipe.scale)
     else:
         write_full(out, config, base, learned, recipe.scale)

@@ -8,12 +8,15 @@ seed, so the twins read the identical pairs in the same order.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import zipfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -36,6 +39,8 @@ class Special(NamedTuple):
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Special:
+        if not isinstance(tokenizer, Tokenizer):  # some families have theirs in Python only
+            raise ValueError(f"{type(tokenizer).__name__} is no tokenizer.json; training and its scores need one")
         ids = [tokenizer.token_to_id(t) for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]
         if None in ids:
             raise ValueError("the tokenizer lacks one of [PAD] [UNK] [CLS] [SEP] [MASK]")
@@ -111,16 +116,35 @@ class Packed:
         """Pieces in all, specials included."""
         return int(self.offsets[-1])
 
-    def save(self, path: Path) -> None:
-        """Write to `path` at once or not at all."""
+    def save(self, path: Path, origin: Mapping[str, Any] | None = None) -> None:
+        """Write to `path` at once or not at all; `origin` says what the pairs were packed with."""
         part = path.with_name(path.name + ".part.npz")
-        np.savez(part, ids=self.ids, offsets=self.offsets, first=self.first, label=self.label)
+        np.savez(part, ids=self.ids, offsets=self.offsets, first=self.first, label=self.label,
+                 origin=json.dumps(origin or {}))
         os.replace(part, path)
 
     @classmethod
-    def load(cls, path: Path) -> Packed:
-        with np.load(path, allow_pickle=False) as data:
-            return cls(data["ids"], data["offsets"], data["first"], data["label"])
+    def load(cls, path: Path, origin: Mapping[str, Any] | None = None) -> Packed:
+        """Read a packed file.
+
+        Args:
+            origin: what it should have been packed with; files of older
+                versions don't say and pass.
+
+        Raises:
+            ValueError: it was packed with something else, or is no packed file.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                found = cls(data["ids"], data["offsets"], data["first"], data["label"])
+                stored = json.loads(str(data["origin"])) if "origin" in data else {}
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path} holds no packed pairs ({error})") from None
+        for name, old in stored.items():
+            if origin is not None and origin.get(name) != old:
+                raise ValueError(f"{path} was packed with {name} {old!r}, not {origin.get(name)!r}; "
+                                 "give what it was packed with, or another --packed file")
+        return found
 
     @classmethod
     def of(cls, rows: Sequence[tuple[Sentence, int, int]], vocab_size: int) -> Packed:
@@ -130,6 +154,11 @@ class Packed:
         ids = np.concatenate([np.asarray(row[0], dtype=dtype) for row in rows])
         first, label = (np.array([row[k] for row in rows], dtype=np.int32) for k in (1, 2))
         return cls(ids, np.concatenate([[0], np.cumsum(lengths)]), first, label)
+
+
+def vocabulary_digest(tokenizer: Tokenizer) -> str:
+    """Of pieces and ids: two tokenizers of one digest mean the same by an id."""
+    return hashlib.sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode()).hexdigest()
 
 
 def pack(
@@ -145,12 +174,15 @@ def pack(
         tokens: pieces wanted in all, specials included; reached within one
             sequence a source.
         excerpt: most pieces taken from one document at a time.
+
+    Raises:
+        ValueError: a source has no text.
     """
     special = Special.of(tokenizer)
     rows: list[tuple[Sentence, int, int]] = []
     for number, (name, share) in enumerate(sorted(mix.items())):
         rng = np.random.default_rng((seed, number))
-        excerpts = _excerpts(texts[name], tokenizer, excerpt, rng)
+        excerpts = _excerpts(name, texts[name], tokenizer, excerpt, rng)
         rows += _take(_pairs(excerpts, lengths, special, rng), share * tokens)
     order = np.random.default_rng((seed, len(mix))).permutation(len(rows))
     return Packed.of([rows[i] for i in order], tokenizer.get_vocab_size())
@@ -167,10 +199,11 @@ def _take(rows: Iterator[tuple[Sentence, int, int]], wanted: float) -> list[tupl
 
 
 def _excerpts(
-    docs: Sequence[str], tokenizer: Tokenizer, limit: int, rng: np.random.Generator, batch: int = 256
+    name: str, docs: Sequence[str], tokenizer: Tokenizer, limit: int, rng: np.random.Generator, batch: int = 256
 ) -> Iterator[list[Sentence]]:
     """Stretches of whole sentences, pass after pass over the documents in a new order."""
     while True:
+        pieces_seen = 0
         order = rng.permutation(len(docs))
         for start in range(0, len(order), batch):
             chosen = [_stretch(sentences(docs[i]), limit, rng) for i in order[start : start + batch]]
@@ -178,7 +211,10 @@ def _excerpts(
             pieces = iter(flat)
             for doc in chosen:
                 encoded = [next(pieces).ids for _ in doc]
+                pieces_seen += sum(map(len, encoded))
                 yield [ids for ids in encoded if ids]
+        if not pieces_seen:
+            raise ValueError(f"no documents in {name!r}; a source of the mix needs text")
 
 
 def _stretch(doc: list[str], limit: int, rng: np.random.Generator) -> list[str]:

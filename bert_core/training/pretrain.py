@@ -85,6 +85,12 @@ def pick_precision(asked: str, device: str) -> str:
     return "bf16" if flags else "fp32"
 
 
+def wait_for_all() -> None:
+    """Until every process of the run is here; at once where there is one."""
+    if dist.is_initialized():
+        dist.barrier()
+
+
 def steps_of(packed: Packed, step_tokens: int, tokens: int | None = None) -> list[range]:
     """Consecutive sequences grouped into steps of at least `step_tokens` pieces, `tokens` in all."""
     steps, start = [], 0
@@ -199,9 +205,17 @@ class Trainer:
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
             dist.all_reduce(weight.grad)
-        counts = torch.tensor(totals, dtype=torch.float64)
+        counts = torch.tensor(totals, dtype=torch.float64, device=self.device)
         dist.all_reduce(counts)
         return counts.tolist()
+
+    def agreed(self, choice: bool) -> bool:
+        """What the first process chose, in every process: their clocks differ."""
+        if self.processes == 1:
+            return choice
+        chosen = torch.tensor(int(choice), device=self.device)
+        dist.broadcast(chosen, src=0)
+        return bool(chosen)
 
     # --- checkpoints ---------------------------------------------------------
 
@@ -247,8 +261,10 @@ def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool
     Args:
         stop_after: seconds after which to save and return.
     """
-    resumed = trainer.restore(folder)
-    _cut_curve(folder / "curve.jsonl", trainer.step if resumed else 0)
+    trainer.restore(folder)
+    if trainer.rank == 0:
+        _cut_curve(folder / "curve.jsonl", trainer.step)
+    wait_for_all()
     began = saved = time.monotonic()
     smooth: dict[str, float] = {}
     with (folder / "curve.jsonl").open("a", encoding="utf-8") as curve:
@@ -262,7 +278,7 @@ def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool
                 if now - saved > trainer.recipe.save_seconds:
                     trainer.save(folder)
                     saved = time.monotonic()
-            if stop_after is not None and now - began > stop_after:
+            if stop_after is not None and trainer.agreed(now - began > stop_after):
                 break
     if trainer.rank == 0:
         trainer.save(folder)

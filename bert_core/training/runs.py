@@ -6,6 +6,8 @@ import argparse
 import json
 import os
 import shutil
+import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -19,33 +21,38 @@ from bert_core.training import corpus
 from bert_core.training.cards import read_card
 from bert_core.training.folder import find_tokenizer, write_model
 from bert_core.training.objectives import Objective
-from bert_core.training.packing import Lengths, Packed, Special, pack, unigram_log_frequency
-from bert_core.training.pretrain import Recipe, Trainer, pick_precision, run
-from bert_core.training.start import read_start, start_weights
+from bert_core.training.packing import Lengths, Packed, Special, pack, unigram_log_frequency, vocabulary_digest
+from bert_core.training.pretrain import Recipe, Trainer, pick_precision, run, wait_for_all
+from bert_core.training.resume import check_settings, check_tokens, earlier_record
+from bert_core.training.start import read_start, start_weights, turned_round
 
 
 def pretrain(args: argparse.Namespace) -> dict:
-    """Run or resume one pre-training; writes the finished model to OUT/model."""
+    """Run or resume one pre-training; writes the finished model to OUT/model.
+
+    Raises:
+        ValueError: the run that goes on in OUT had other settings.
+    """
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     device = _join_processes(args.device)
+    earlier = earlier_record(out)
+    asked = earlier.get("precision", "auto") if args.precision == "auto" else args.precision
+    settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
+    settings["precision"] = pick_precision(asked, device)
+    check_settings(settings, earlier)
     config, found, tokenizer = _start(args, out)
     packed = _packed(args, out, tokenizer)
     bias = torch.from_numpy(unigram_log_frequency(packed, config.vocab_size)).float()
     weights, fresh = start_weights(config, found, args.objective, bias, args.seed)
-    recipe = Recipe(
-        step_tokens=args.step_tokens, micro_tokens=args.micro_tokens, lr=args.lr, head_lr=args.head_lr,
-        tokens=args.tokens, warmup=args.warmup, decay=args.decay, nsp_weight=args.nsp_weight,
-        precision=pick_precision(args.precision, device), save_seconds=args.save_seconds,
-        freeze_words=args.freeze_words, optimizer=args.optimizer,
-    )
+    recipe = Recipe(**{field.name: settings[field.name] for field in fields(Recipe) if field.name in settings})
     objective = Objective(
         args.objective, Special.of(tokenizer), replacement_ids(tokenizer), args.mask_rate, args.loss_fraction,
         not args.no_nsp, args.seed,
     )
     trainer = Trainer(config, weights, packed, objective, recipe, device)
-    settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
-    record = {**settings, "random_start": fresh, "steps": trainer.steps, "precision": recipe.precision}
+    check_tokens(trainer, out, earlier)
+    record = {**settings, "random_start": fresh, "steps": trainer.steps}
     start_card = None if args.init == "scratch" else read_card(locate(args.init))
     if start_card is not None:
         record["before"] = start_card["sittings"]
@@ -60,39 +67,53 @@ def pretrain(args: argparse.Namespace) -> dict:
 
 
 def _write_record(out: Path, record: dict) -> None:
-    """run.json: the settings of the run, and what came of it."""
-    (out / "run.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    """run.json, whole or not at all: the settings of the run, and what came of it."""
+    part = out / "run.json.part"
+    part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    os.replace(part, out / "run.json")
 
 
 def _join_processes(device: str | None) -> str:
     """Join the other processes where torchrun started several; the device of this one."""
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if chosen == "cuda" else "gloo")
+        backend = "nccl" if chosen == "cuda" else "gloo"
         if chosen == "cuda":
             chosen = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+            torch.cuda.set_device(chosen)  # NCCL's own buffers and barriers go where this points
+        dist.init_process_group(backend)
     return chosen
+
+
+def _is_first() -> bool:
+    """Whether this process writes what all read."""
+    return not dist.is_initialized() or dist.get_rank() == 0
 
 
 def _leave_processes() -> None:
     """Wait for the other processes: one that ends while another still listens to it takes that one down."""
+    wait_for_all()
     if dist.is_initialized():
-        dist.barrier()
         dist.destroy_process_group()
 
 
 def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, torch.Tensor], Tokenizer]:
     """Config, weights found (none from scratch) and tokenizer."""
+    path = out / "tokenizer.json"
     if args.init != "scratch":
         config, found, folder = read_start(args.init)
-        shutil.copyfile(find_tokenizer(folder), out / "tokenizer.json")
-        return config, found, corpus.plain_tokenizer(out / "tokenizer.json")
-    path = out / "tokenizer.json"
-    if not path.is_file():
+        if _is_first() and (turned := turned_round(config, args.objective)):
+            sys.stderr.write(f"{args.init} {turned}\n")
+        if _is_first():
+            shutil.copyfile(find_tokenizer(folder), path)
+        wait_for_all()
+        return config, found, corpus.plain_tokenizer(path)
+    if _is_first() and not path.is_file():
         texts = {name: corpus.documents(p) for name, p in corpus.sources(args.corpus).items()}
         part = path.with_suffix(".part")
         corpus.train_wordpiece(texts, args.vocab_size).save(str(part))
         shutil.move(part, path)
+    wait_for_all()
     tokenizer = corpus.plain_tokenizer(path)
     config = BertConfig(
         vocab_size=tokenizer.get_vocab_size(), hidden_size=args.hidden, num_hidden_layers=args.layers,
@@ -104,15 +125,15 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
 def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed:
     """The packed corpus, made once by the first process."""
     path = Path(args.packed) if args.packed else out / "packed.npz"
-    if not path.is_file() and int(os.environ.get("RANK", "0")) == 0:
+    origin = {"seed": args.seed, "mix": args.mix, "excerpt": args.excerpt, "vocabulary": vocabulary_digest(tokenizer)}
+    if _is_first() and not path.is_file():
         files = corpus.sources(args.corpus)
         mix = corpus.parse_mix(args.mix, list(files))
         texts = {name: corpus.documents(files[name]) for name in mix}
         wanted = args.pack_tokens or args.tokens or 2_000_000
-        pack(texts, mix, tokenizer, wanted, Lengths(), args.excerpt, args.seed).save(path)
-    if dist.is_initialized():
-        dist.barrier()
-    return Packed.load(path)
+        pack(texts, mix, tokenizer, wanted, Lengths(), args.excerpt, args.seed).save(path, origin)
+    wait_for_all()
+    return Packed.load(path, origin)
 
 
 def replacement_ids(tokenizer: Tokenizer) -> np.ndarray:

@@ -51,10 +51,15 @@ def read_start(name: str) -> tuple[BertConfig, dict[str, Tensor], Path]:
     config = parse_config(read_json(folder / "config.json"))
     if config.model_type != "bert":
         raise ValueError(f"--init {name!r} is a {config.model_type!r}; the recipe trains BERT's block")
-    stored = shared.visible(stored_tensors(folder, config))
-    scale = float(config.extra.get("low_rank_scale", 1.0))
-    weights = shared.read_merged(stored, list(stored), scale)
+    stored = stored_tensors(folder, config)
+    weights = shared.read_merged(stored, list(shared.visible(stored)), shared.low_rank_scale(config))
     return config, {n: w.float().contiguous() for n, w in weights.items() if w.is_floating_point()}, folder
+
+
+def turned_round(config: BertConfig, objective: str) -> str:
+    """What to say of a causal start that is to read in another way from now on; '' where it goes on as it did."""
+    was = {"right-to-left": "rtl"}.get(config.reading_order, "clm") if config.is_decoder else objective
+    return "" if was == objective else f"was trained with --objective {was} and starts anew with {objective}"
 
 
 def start_weights(

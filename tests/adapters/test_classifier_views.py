@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from bert_core.load import Loaded, load_model
 from bert_core.measures.attribution import Target, finish, gradient_x_input, integrated_gradients, leave_one_out
 from bert_core.measures.pooler import head_operands
 from bert_core.trace import TraceRequest, run_batch
-from tests.adapters.families import FAMILIES, make_family
-from tests.payloads import drawn, visit
+from tests.payloads import drawn, said, visit
 
 STEMS = {"DeBERTa v2 and v3": "DebertaV2", "ModernBERT": "ModernBert", "unknown: MPNet": "MPNet"}
 TEXT = "the dog barked"
 
 
 @pytest.fixture(scope="module", params=STEMS)
-def classifier(request, tmp_path_factory) -> Loaded:
+def classifier(request, family) -> Loaded:
     """A tiny random sequence classifier of another family."""
-    family = next(family for family in FAMILIES if family.name == request.param)
-    architecture = f"{STEMS[request.param]}ForSequenceClassification"
-    folder = make_family(tmp_path_factory.mktemp("classifier"), replace(family, architecture=architecture))
-    return load_model(str(folder))
+    return load_model(family(request.param, f"{STEMS[request.param]}ForSequenceClassification"))
 
 
 @pytest.fixture
@@ -37,10 +31,6 @@ def look(classifier, monkeypatch):
         return at
 
     return run
-
-
-def said(at) -> str:
-    return "\n".join(element.proto.body for element in at.get("html"))
 
 
 @pytest.mark.parametrize("method", [integrated_gradients, gradient_x_input])

@@ -63,7 +63,7 @@ def test_what_it_has_equals_transformers(both, padding):
     family, ours, theirs, _ = both
     together = run_batch(ours, REQUESTS)
     alone = [run_batch(ours, [request])[0] for request in REQUESTS]
-    atol = 1e-6 if family.single and padding else ATOL
+    atol = 1e-5 if family.single and padding else ATOL  # float32 softmax, kernels differ by shape
     for trace in together if padding else alone:
         expected = reference(ours, theirs, trace.encoding, padding)
         for name in ("hidden_states", "attention_probs"):

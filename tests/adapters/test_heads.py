@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
 from bert_core.load import load_model
 from bert_core.trace import TraceRequest, run_batch
-from tests.adapters.families import FAMILIES, make_family
 from tests.core.reference import open_reference
 
 STEMS = {"BERT": "Bert", "RoBERTa": "Roberta", "CamemBERT": "Camembert", "XLM-RoBERTa": "XLMRoberta",
@@ -22,11 +19,10 @@ LABELS = {0: "O", 1: "B-PER", 2: "I-PER", 3: "B-LOC", 4: "I-LOC"}
 
 @pytest.mark.parametrize("name", STEMS)
 @pytest.mark.parametrize("head", HEADS)
-def test_the_head_equals_transformers(name, head, tmp_path):
-    family = next(family for family in FAMILIES if family.name == name)
+def test_the_head_equals_transformers(name, head, family):
     simple = "Simple" if name == "FlauBERT" and head == HEADS[2] else ""
-    config = family.config if head == HEADS[2] else {**family.config, "id2label": LABELS}
-    folder = str(make_family(tmp_path, replace(family, architecture=STEMS[name] + head + simple, config=config)))
+    labels = {} if head == HEADS[2] else {"id2label": LABELS}
+    folder = family(name, STEMS[name] + head + simple, **labels)
     ours, theirs = load_model(folder, torch.float64), open_reference(folder)
     requests = [TraceRequest("The dog barked in Paris .", "who was it?"), TraceRequest("he")]
     for trace in (run_batch(ours, [request])[0] for request in requests):

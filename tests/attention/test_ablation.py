@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from bert_core.load import load_model
-from bert_core.measures.ablation import class_moves, end_of_reading, masked_moves, next_moves
+from bert_core.measures.ablation import class_moves, masked_moves, next_moves
+from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import TraceRequest, prepare, run_batch
 
 OFF = ((0, 1), (0, 4), (2, 3))
@@ -97,7 +98,7 @@ def test_a_causal_model_is_asked_where_its_reading_ends(checkpoint, order):
     before, after = run_batch(causal, [TraceRequest("the dog barked ."), TraceRequest("the dog barked .", window=1)])
     before = replace(before, config=replace(before.config, reading_order=order))
     position = {"left-to-right": 4, "right-to-left": 1}[order]
-    assert end_of_reading(before) == position
+    assert last_read(before) == position
     moved = next_moves(before, after, causal.tokenizer, top=3)
     chances = np.exp(before.lm_logits[position].astype(np.float64))
     assert moved.names[0] == causal.tokenizer.token_of(int(chances.argmax()))

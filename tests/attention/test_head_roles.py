@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bert_core.measures import heads
-from bert_core.trace import Trace
+from bert_core.trace import Trace, TraceRequest
+from ui.views import attention_roles
 
 #: Where the head stands, seen from its dependent, in every one of our sentences.
 SIDE = {"det": 1, "amod": 1, "poss": 1, "nsubj": 1, "aux": 1, "dobj": -1, "pobj": -1, "prt": -1}
@@ -62,9 +63,19 @@ class Planted:
 
 
 @pytest.fixture(scope="module")
-def planted(small):
-    corpus = heads.head_corpus()
-    return heads.measure_roles(Planted(small.tokenizer, corpus), None, corpus)
+def planting(small) -> Planted:
+    return Planted(small.tokenizer, heads.head_corpus())
+
+
+@pytest.fixture(scope="module")
+def planted(planting):
+    return heads.measure_roles(planting, None, heads.head_corpus())
+
+
+@pytest.fixture(scope="module")
+def planted_trace(planting) -> Trace:
+    """The planted heads on the first sentence of the corpus."""
+    return planting.run(TraceRequest(" ".join(heads.head_corpus()[0].words)))
 
 
 def test_a_planted_head_is_found_for_every_relation(planted):
@@ -89,9 +100,30 @@ def test_a_head_that_looks_back_has_that_role_and_a_flat_one_has_none(planted):
     assert not any(r.name == "previous" for r in heads.roles_of(planted, 0, 0))
 
 
-def test_a_place_is_checked_on_the_text_at_hand(trace):
-    shares = heads.place_shares(trace)
-    role = heads.Role("[CLS]", 0.9, None, 121)
-    for layer in range(3):
-        assert heads.place_holds(shares, role, layer, 0) == (shares[heads.PLACES.index("[CLS]"), layer, 0] >= 0.5)
-    assert heads.place_holds(shares, heads.Role("det, dependent to head", 0.9, 0.4, 200), 0, 0) is None
+@pytest.mark.parametrize(("name", "layer", "head", "holds"), [
+    ("previous", 0, 1, True), ("previous", 0, 0, False), ("previous", 1, 0, False),
+    ("next", 0, 1, False), ("[CLS]", 0, 1, False),
+    ("[CLS]", 0, 0, True),  # where all weights are equal the first is taken for the largest
+    ("det, dependent to head", 1, 2, None),
+])
+def test_a_place_is_checked_on_the_text_at_hand(planted_trace, name, layer, head, holds):
+    shares = heads.place_shares(planted_trace)
+    assert heads.place_holds(shares, heads.Role(name, 0.9, None, 121), layer, head) is holds
+
+
+def test_every_card_says_its_own_heads_role(planted, planted_trace):
+    lines = attention_roles.lines(planted, planted_trace)
+    layer_by_layer = {(n // 3, n % 3): line for n, line in enumerate(lines)}
+    assert len(lines) == 6
+    assert layer_by_layer[0, 1].startswith(
+        f"Mostly at: previous (100 % of tokens in {planted.sentences} sentences; holds for this text)")
+    assert [place for place, line in layer_by_layer.items() if "previous" in line] == [(0, 1)]
+    assert [place for place, line in layer_by_layer.items() if "dependent to head: 100 % of" in line] == [(1, 2)]
+
+
+def test_the_table_opens_the_head_that_was_found(planted):
+    rows = {row["name"]: row for row in attention_roles.table(planted, "planted")["rows"]}
+    row, test = rows["determiner (det)"], next(t for t in planted.tests if t.name == "det")
+    assert (row["layer"], row["head"], row["accuracy"], row["n"]) == (1, 2, 1.0, test.n)
+    assert (row["baseline"], row["offset"], row["holds"]) == (test.baseline, test.offset, True)
+    assert row["published"] == {"head": "8-11", "accuracy": 94.3, "baseline": 51.7}

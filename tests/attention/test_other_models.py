@@ -10,8 +10,7 @@ from bert_core.measures.attention import head_numbers
 from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.measures.heads import PLACES, place_shares
 from bert_core.trace import Trace, TraceRequest, run_batch
-from tests.adapters.families import FAMILIES, make_family
-from tests.payloads import drawn, is_ready, visit
+from tests.payloads import drawn, is_ready, said, visit
 from ui import state
 from ui.views import attention
 from ui.views.attention_attribution import CLASSIFIER
@@ -19,15 +18,10 @@ from ui.views.attention_attribution import CLASSIFIER
 TEXT = "the dog barked"
 
 
-def said(at) -> str:
-    return "\n".join(element.proto.body for element in at.get("html"))
-
-
 @pytest.fixture(scope="module")
-def gpt2(tmp_path_factory) -> Loaded:
+def gpt2(family) -> Loaded:
     """A tiny GPT-2, which runs through transformers and has no special tokens."""
-    family = next(family for family in FAMILIES if family.name == "GPT-2")
-    return load_model(str(make_family(tmp_path_factory.mktemp("gpt2"), family)))
+    return load_model(family("GPT-2"))
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +72,8 @@ def test_a_model_without_gradients_and_masks_keeps_its_attention(look, gpt2, gpt
     assert strips["arrays"]["values"][0] == pytest.approx(weights, abs=1e-5)
 
 
-def test_a_model_without_gradients_but_with_masks_is_asked_what_is_lost(look, tmp_path_factory):
-    family = next(family for family in FAMILIES if family.name == "unknown: MPNet")
-    model = load_model(str(make_family(tmp_path_factory.mktemp("mpnet"), family)))
+def test_a_model_without_gradients_but_with_masks_is_asked_what_is_lost(look, family):
+    model = load_model(family("unknown: MPNet"))
     strips = drawn(look(model.name, "Attribution", explain="A guessed word", mask=1), "attention_strips")
     assert [method["key"] for method in strips["methods"]] == ["attention", "rollout", "left_out"]
     asked = TraceRequest(TEXT, masked=(1,))
@@ -137,8 +130,6 @@ def test_an_address_changed_from_outside_sends_the_picture_there(look, view):
 
 
 def test_where_the_component_says_that_it_is_sends_it_nowhere(monkeypatch):
-
-
     session, address = {}, {"layer": "2"}
     monkeypatch.setattr(attention.st, "session_state", session)
     monkeypatch.setattr(attention.st, "query_params", address)

@@ -1,5 +1,7 @@
 """The measuring itself: fair turns, right figures, honest failures."""
 
+import importlib
+import itertools
 import json
 import subprocess
 import sys
@@ -7,10 +9,20 @@ import sys
 import pytest
 
 from bench import __main__ as bench_main
+from bench import attention_view
 from bench._visitors import ready_text
 from bench.crowd import percentile
 from bench.harness import compared, interleave
+from bench.keypress import sentences
 from ui import components
+
+
+class Fake:
+    """A benchmark that needs nothing."""
+
+    @staticmethod
+    def run():
+        return {"case/1": {"ratio": 0.5, "ours_ms": 1.0, "peer_ms": 2.0}}
 
 
 def test_every_side_is_first_in_turn_and_warm_ups_do_not_count():
@@ -37,15 +49,59 @@ def test_every_benchmark_says_what_it_measures_and_can_run():
     for name in bench_main.names():
         module = bench_main.load(name)
         assert callable(module.run), name
-        assert module.__doc__.strip(), name
+        assert bench_main.summary(name) == module.__doc__.splitlines()[0] != "", name
+
+
+def test_the_list_needs_nothing_that_a_benchmark_needs():
+    code = ("import sys; sys.modules.update(dict.fromkeys(['playwright', 'ray', 'websockets', 'torch', 'bertviz']));"
+            "from bench.__main__ import main; sys.exit(main([]))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == bench_main.names()
+    assert "From a key press to the new picture in Chromium" in done.stdout
+
+
+def test_a_benchmark_without_its_import_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(bench_main, "names", lambda: ["first"])
+    monkeypatch.setattr(bench_main, "load", lambda name: importlib.import_module("nowhere"))
+    assert bench_main.main(["first"]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.split(";")[0]) == ("", "first was not run: No module named 'nowhere'")
+
+
+def test_all_goes_on_after_one_that_fails(monkeypatch, capfd):
+    monkeypatch.setattr(bench_main, "names", lambda: ["one", "another"])  # no benchmarks: each process says so
+    assert bench_main.main(["--all"]) == 1
+    assert [line.split(";")[0] for line in capfd.readouterr().err.splitlines()] == [
+        "no benchmark 'one'", "no benchmark 'another'"]
+
+
+def test_no_sentence_is_typed_twice():
+    texts = list(itertools.islice(sentences(10), 500))
+    assert len(set(texts)) == 500
+    assert {len(text.split()) for text in texts} == {10}
+    assert all(text.count("[MASK]") == 1 for text in texts)
+
+
+def test_three_attention_views_take_turns_and_a_slow_one_is_drawn_once(monkeypatch):
+    milliseconds, order = {"ours": 2.0, "head": 8.0, "model": 40_000.0}, []
+
+    def timed(browser, site, make):
+        order.append(make())
+        return attention_view.Drawn(milliseconds[order[-1]], 100, False)
+
+    monkeypatch.setattr(attention_view, "our_page", lambda site, trace, layer: "ours")
+    monkeypatch.setattr(attention_view, "peer_page", lambda site, trace, view: view)
+    monkeypatch.setattr(attention_view, "_timed", timed)
+    cases = attention_view._against(16, **attention_view._in_turns(None, None, None, 3))
+    assert order == ["ours", "head", "model", "head", "ours", "ours", "head"]
+    assert {name: case["ratio"] for name, case in cases.items()} == {
+        "head/16": 0.25, "model/16": round(2 / 40_000, 4), "both/16": round(2 / 40_008, 4)}
+    assert {name: (case["repeats"], case["peer_repeats"]) for name, case in cases.items()} == {
+        "head/16": (3, 3), "model/16": (3, 1), "both/16": (3, 1)}
 
 
 def test_the_last_line_is_the_result(monkeypatch, capsys):
-    class Fake:
-        @staticmethod
-        def run():
-            return {"case/1": {"ratio": 0.5, "ours_ms": 1.0, "peer_ms": 2.0}}
-
     monkeypatch.setattr(bench_main, "load", lambda name: Fake)
     bench_main.measure("fake")
     last = json.loads(capsys.readouterr().out.splitlines()[-1])

@@ -13,7 +13,7 @@ from tests.browser.test_rooms import go_to, open_room
 from tests.browser.waiting import PATIENCE, becomes, holds
 from ui.views.attention_export import standalone
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 LISTED = "all => all.map(line => [Number(line.dataset.position), Number(line.dataset.weight)])"
 TEXT, PAIR = "The unbelievably old dog chased my cat.", "She fed it."
@@ -152,17 +152,17 @@ def test_a_follower_s_picture_goes_where_the_teacher_s_goes(new_visitor):
         wait_for(student.page, layer=layer, head=head, exact="true")
 
 
-def test_pairs_and_layers_are_switched_by_keyboard(visitor):
+def test_pairs_and_layers_are_switched_by_keyboard(visitor, trace):
     page = visitor.open("attention", text=TEXT, view="Act", layer=3, head=1)
     picture, said = page.locator("canvas.att-head"), page.locator(".att-says")
     picture.focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):  # the first key comes to the first cell
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):  # the first key comes to the first cell
         page.keyboard.press(key)
-    expect(said).to_contain_text("From “the” to “the”", timeout=PATIENCE)
+    expect(said).to_contain_text(f"From “{trace.tokens[1]}” to “{trace.tokens[2]}”", timeout=PATIENCE)
     run = visitor.run_number()
     page.keyboard.press("Enter")
     visitor.after(run)
-    page.wait_for_url("**cut=1-1**")
+    page.wait_for_url("**cut=1-2**")
     page.keyboard.press("Enter")
     holds(page, lambda: "cut=" not in page.url)
     visitor.wait_ready(TEXT)

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.waiting import holds
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 
 def test_answer_shows_after_a_prediction_and_progress_stays(new_visitor):

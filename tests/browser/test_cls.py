@@ -4,49 +4,31 @@ import pytest
 from playwright.sync_api import expect
 
 from bert_core import TraceRequest, load_engine
-from bert_core.load import shipped_names
 from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.tasks import classify, is_next
+from tests.browser.tables import bar_shows
 from tests.browser.waiting import becomes, holds
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 CLASSIFIER = "twin-bert-sst2"
 GOOD, BAD = "I loved this wonderful film.", "I hated this terrible film."
 PAIR = {"text": "It had rained for three days.", "pair": "The river was now very high."}
 
 
-def is_here(visitor, model: str) -> bool:
-    """Whether the model is shipped; where it isn't, the page must have said so."""
-    if model in shipped_names():
-        return True
-    expect(visitor.page.get_by_role("alert")).to_contain_text(f"{model} is not here")
-    return False
-
-
-def shows(visitor, label: str, value: float, side: int = 0, within: float = 1e-4) -> None:
-    """Wait until the bar of a label shows this probability."""
-    bar = visitor.page.locator(f'.bw-bar[data-label="{label}"]').nth(side)
-    becomes(visitor.page, lambda: float(bar.get_attribute("data-value")), pytest.approx(value, abs=within))
-
-
 def test_the_answer_follows_the_typing(visitor):
     visitor.open("cls", text=GOOD)
-    if not is_here(visitor, CLASSIFIER):
-        return
     engine = load_engine(CLASSIFIER)
     for text in (BAD, GOOD):
         visitor.type(text)
         expected = classify(engine, text)
-        shows(visitor, "positive", expected.probabilities["positive"])
+        bar_shows(visitor.page, "positive", expected.probabilities["positive"])
         expect(visitor.page.locator(".bw-first .bw-name")).to_have_text(expected.label)
     visitor.no_traceback()
 
 
 def test_the_strip_holds_what_leaving_out_gives(visitor):
     visitor.open("cls", text=BAD, explain="negative")
-    if not is_here(visitor, CLASSIFIER):
-        return
     strip = visitor.page.locator(".bw-influence")
     strip.get_by_text("The numbers as a table").click()
     loaded = load_engine(CLASSIFIER).loaded(CLASSIFIER)
@@ -62,23 +44,19 @@ def test_the_strip_holds_what_leaving_out_gives(visitor):
 
 def test_a_changed_word_stands_beside_the_old_answer(visitor):
     visitor.open("cls", text=GOOD, view="Change a word", changed=BAD)
-    if not is_here(visitor, CLASSIFIER):
-        return
     expect(visitor.page.locator(".bw-quote mark")).to_have_text(["loved", "wonderful", "hated", "terrible"])
     engine = load_engine(CLASSIFIER)
     good, bad = (classify(engine, text).probabilities["positive"] for text in (GOOD, BAD))
-    shows(visitor, "positive", good, 0)
-    shows(visitor, "positive", bad, 1)
+    bar_shows(visitor.page, "positive", good, 0)
+    bar_shows(visitor.page, "positive", bad, 1)
     run = visitor.run_number()
     visitor.page.get_by_label("Changed sentence").fill(GOOD)
     visitor.after(run)
-    shows(visitor, "positive", good, 1)
+    bar_shows(visitor.page, "positive", good, 1)
 
 
 def test_the_changed_sentence_follows_until_it_is_edited(visitor):
     visitor.open("cls", text=GOOD, view="Change a word")
-    if not is_here(visitor, CLASSIFIER):
-        return
     visitor.in_sentence(GOOD, label="Changed sentence")
     visitor.type(BAD)
     visitor.in_sentence(BAD, label="Changed sentence")
@@ -89,8 +67,6 @@ def test_the_changed_sentence_follows_until_it_is_edited(visitor):
 
 def test_the_head_is_opened_down_to_its_numbers(visitor):
     visitor.open("cls", text=GOOD, view="The head")
-    if not is_here(visitor, CLASSIFIER):
-        return
     strips = visitor.page.get_by_role("img", name="From [CLS] to the logit")
     strips.focus()
     says = visitor.page.locator(".bw-operands .bw-says")
@@ -105,8 +81,8 @@ def test_next_sentence_on_a_phone(new_visitor):
     visitor = new_visitor(width=390, scheme="dark")
     visitor.open("cls", view="Next sentence", **PAIR)
     engine = load_engine("twin-bert")
-    shows(visitor, "IsNext", is_next(engine, *PAIR.values()), 0)
-    shows(visitor, "IsNext", is_next(engine, PAIR["pair"], PAIR["text"]), 1)
+    bar_shows(visitor.page, "IsNext", is_next(engine, *PAIR.values()), 0)
+    bar_shows(visitor.page, "IsNext", is_next(engine, PAIR["pair"], PAIR["text"]), 1)
     visitor.fits()
     bars = visitor.page.locator(".bw-bar")
     holds(visitor.page, lambda: bars.evaluate_all("bars => Math.max(...bars.map(b => b.getBoundingClientRect().right))")

@@ -10,7 +10,7 @@ from bert_core.measures import compare
 from bert_core.measures.compare import Readers
 from tests.browser.waiting import becomes
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 TEXT = "A cat slept in the garden."
 

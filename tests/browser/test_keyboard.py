@@ -10,7 +10,7 @@ from playwright.sync_api import JSHandle, Page, expect
 from bert_core import TraceRequest, load_engine
 from tests.browser.waiting import becomes, holds
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 TEXT = "The old dog chased my cat."
 #: Stops of the Tab key that a page may have before one is given up.
@@ -113,12 +113,15 @@ def test_the_main_path_without_a_mouse(visitor):
     root = page.locator(".att-root")
     expect(root).to_have_attribute("data-exact", "true")
     layer, head = (int(root.get_attribute(f"data-{name}")) for name in ("layer", "head"))
+    last = load_engine().loaded().config.num_attention_heads
+    across, next_head = ("ArrowRight", head + 1) if head < last else ("ArrowLeft", head - 1)
+    along, next_layer = ("ArrowUp", layer - 1) if layer > 1 else ("ArrowDown", layer + 1)
     tab_to(page, "att-grid")
-    for key in ("ArrowRight", "ArrowUp", "Enter"):
+    for key in (across, along, "Enter"):
         page.keyboard.press(key)
-    expect(root).to_have_attribute("data-head", str(head + 1))
-    expect(root).to_have_attribute("data-layer", str(layer - 1))
-    visitor.in_address(f"head={head + 1}")
+    expect(root).to_have_attribute("data-head", str(next_head))
+    expect(root).to_have_attribute("data-layer", str(next_layer))
+    visitor.in_address(f"head={next_head}")
 
     go_by_keyboard(visitor, "One way, both ways")
     tab_to(page, "^option ")

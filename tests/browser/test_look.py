@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.waiting import holds
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 #: Anything a person, or somebody unfriendly, might type.
 ODD = {
@@ -113,16 +113,9 @@ def test_a_model_that_cannot_be_had_is_one_clear_line(visitor):
     visitor.no_traceback()
 
 
-def test_a_cell_of_the_sum_opens_its_addends_and_is_in_the_address(visitor):
+def test_a_cell_of_the_sum_is_in_the_address(visitor):
     page = visitor.open("embeddings", text="The dog barked.", cell="2,10")
     expect(page.locator(".bw-where")).to_have_text("Dimension 10 of “dog” at position 2")
-
-    def adds_up() -> bool:
-        values = [float(t.replace("−", "-")) for t in page.locator(".bw-term b").all_inner_texts()]
-        token, segment, position, total, _ = values
-        return abs(token + segment + position - total) < 2e-4
-
-    holds(page, adds_up)
     run = visitor.run_number()
     page.locator("canvas.bw-strips").focus()
     page.keyboard.press("ArrowRight")
@@ -138,15 +131,3 @@ def test_a_word_opens_its_look_ups(visitor):
     page.get_by_role("option", name="dog").click()
     visitor.after(run)
     expect(page.locator(".bw-ladder")).to_have_text("✓dog")
-
-
-def test_the_table_beside_a_canvas_has_its_numbers(visitor):
-    page = visitor.open("masking", text="The dog barked.", mask="2", view="Before and after")
-    page.locator(".bw-numbers summary:visible").first.click()
-    cells = page.locator(".bw-numbers table").first.locator("tbody tr").first.locator("td")
-
-    def shares_of_one() -> bool:
-        shares = [float(cell) for cell in cells.all_inner_texts()[1:]]
-        return len(shares) == 6 and abs(sum(shares) - 1) < 0.01
-
-    holds(page, shares_of_one)

@@ -12,7 +12,7 @@ from bert_core.measures.similarity import cosine_to
 from tests.browser.waiting import becomes
 from ui.views.task_models import examples
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 RIVER, MONEY = "The ducks slept on the bank of the river.", "My bank lends money to students."
 PARTS = ("hidden_states", "token_embeddings")

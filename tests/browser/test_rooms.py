@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.browser.waiting import PATIENCE
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 CODE = re.compile(r"^\s*\w+\s*$")
 

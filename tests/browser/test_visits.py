@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 TEXT = "A reload must not lose the [MASK]."
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 
 def test_a_reload_finds_the_same_sentence(visitor):

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.serving.waiting import Busy
-from tests.payloads import ROOT
+from tests.payloads import page, said
 from ui import rooms, state
 
 TEXT = "the [MASK] barked"
@@ -23,14 +23,9 @@ def room():
 
 
 def teach(room) -> AppTest:
-    at = AppTest.from_file(ROOT / "app.py", default_timeout=120)
+    at = page("class", view="Room")
     at.session_state["_teaching"] = room
-    at.query_params["view"] = "Room"
-    return at.switch_page("pages/class.py").run()
-
-
-def said(at: AppTest) -> str:
-    return "\n".join(element.proto.body for element in at.get("html"))
+    return at.run()
 
 
 def test_a_revealed_poll_hands_the_models_words_to_the_class(room):

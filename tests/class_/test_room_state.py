@@ -180,7 +180,7 @@ def test_nothing_personal_is_kept(rooms):
     code, _ = rooms.open()
     seat = rooms.join(code)
     kept = vars(rooms._rooms[code])
-    assert set(kept) == {"code", "key", "born", "seen", "view", "version", "followers", "poll_text", "guesses",
+    assert set(kept) == {"code", "key", "born", "seen", "view", "version", "followers", "polls", "poll_text", "guesses",
                          "revealed", "model", "answer"}
     assert list(kept["followers"]) == [seat]
 

@@ -10,33 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bert_core.cli import main
-
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def run(capsys):
-    """run(*arguments) -> (exit code, standard output, standard error)."""
-    def call(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
-@pytest.fixture
-def refused(run):
-    """refused(*arguments) -> the one line of error, after checking that it is one."""
-    def call(*arguments: str) -> str:
-        code, out, error = run(*arguments)
-        assert (code, out) == (2, "")
-        assert error.count("\n") == 1
-        assert "Traceback" not in error
-        return error
-
-    return call
 
 
 def answer(run, *arguments: str):

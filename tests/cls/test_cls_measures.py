@@ -14,7 +14,7 @@ from bert_core.measures.cls import (
     rank_correlation,
     ranks_of,
 )
-from bert_core.measures.pooler import class_labels, head_operands
+from bert_core.measures.pooler import head_operands
 from bert_core.measures.probe import fit_probe, read_probe
 
 TEXT = "the dog barked all night , who was in the garden ?"
@@ -45,12 +45,17 @@ def test_the_opened_head_gives_the_logits_of_the_run(checkpoint, architecture, h
     assert len(opened.labels) == len(opened.logits)
 
 
-def test_a_head_that_is_not_there_is_refused_by_name(tiny_ner, tiny_classifier):
+def test_classes_have_the_checkpoints_own_names(tiny_classifier):
+    engine = load_engine(tiny_classifier)
+    opened = head_operands(engine.loaded(), engine.run(TraceRequest(TEXT)), "classification")
+    assert opened.labels == ("negative", "positive")
+
+
+def test_a_head_that_is_not_there_is_refused_by_name(tiny_ner):
     engine = load_engine(tiny_ner)
     trace = engine.run(TraceRequest(TEXT))
     with pytest.raises(ValueError, match="has no classification head; it has token_classification"):
         head_operands(engine.loaded(), trace, "classification")
-    assert class_labels(load_engine(tiny_classifier).loaded()) == ("negative", "positive")
 
 
 def _influence(left_out, gradients, attention) -> Influence:

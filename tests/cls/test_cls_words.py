@@ -4,7 +4,8 @@ import pytest
 
 from bert_core import TraceRequest, load_engine
 from bert_core.figures.cls import numbered
-from tests.payloads import drawn, visit
+from tests.payloads import drawn, said, visit
+from ui.views import cls_change
 from ui.views.task_models import signed
 
 GOOD, BAD = "I loved this film.", "I hated this film."
@@ -62,17 +63,20 @@ def test_the_head_of_the_next_sentence_lab_can_be_opened():
     closed, opened = (visit("cls", view="Next sentence", model="twin-bert", open_head=flag, **PAIR)
                       for flag in ("false", "true"))
     assert not closed.exception
-    assert not opened.exception
     with pytest.raises(AssertionError, match="no component operands"):
         drawn(closed, "operands")
     logit = load_engine("twin-bert").run(TraceRequest(*PAIR.values(), model="twin-bert")).nsp_logits.max()
-    words = "\n".join(element.proto.body for element in opened.get("html"))
-    assert f"the run itself gave {signed(float(logit), 4)}" in words
+    assert f"the run itself gave {signed(float(logit), 4)}" in said(opened)
 
 
 def test_a_typed_mask_is_not_what_the_accounts_differ_on():
     at = visit("cls", text="The film was [MASK] and loud.", pair="It was a [MASK] joy.")
-    assert not at.exception
-    said = " ".join(element.proto.body for element in at.get("html"))
-    assert "They differ most on" in said
-    assert "differ most on “[MASK]”" not in said
+    words = said(at)
+    assert "They differ most on" in words
+    assert "differ most on “[MASK]”" not in words
+
+
+@pytest.mark.parametrize(("changed", "same"), [(GOOD, True), (GOOD.upper(), True), (BAD, False)])
+def test_two_sentences_of_the_same_tokens_are_said_to_be_the_same(changed, same):
+    page = "".join(one.body for one in change(text=GOOD, changed=changed).get("html"))
+    assert (cls_change.SAME in page, "goes from" in page) == (same, not same)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from bert_core import TraceRequest, load_engine
-from bert_core.load import shipped_names
 from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.measures.cls import complete_gradients
 from bert_core.tasks import classify, is_next
@@ -14,9 +13,8 @@ SENTENCES = ("The film was slow, but I loved every minute of it.", "I would not 
              "What a wonderful surprise!", "The actors are good, but the story is dull.")
 
 
-@pytest.mark.parametrize("name", [n for n in shipped_names() if n == "twin-bert"])
-def test_gradients_are_complete_for_the_next_sentence_head(name):
-    loaded = load_engine(name).loaded(name)
+def test_gradients_are_complete_for_the_next_sentence_head():
+    loaded = load_engine().loaded("twin-bert")
     for index in (0, 1):
         result = finish(complete_gradients(loaded, TraceRequest(*PAIR), Target("nsp", index)))
         change = result.output - result.baseline
@@ -24,10 +22,9 @@ def test_gradients_are_complete_for_the_next_sentence_head(name):
         assert result.gap <= 0.01
 
 
-@pytest.mark.parametrize("name", [n for n in shipped_names() if n == "twin-bert-sst2"])
 @pytest.mark.parametrize("text", SENTENCES)
-def test_gradients_are_complete_for_the_shipped_classifier(name, text):
-    loaded = load_engine(name).loaded(name)
+def test_gradients_are_complete_for_the_shipped_classifier(text):
+    loaded = load_engine().loaded("twin-bert-sst2")
     result = finish(complete_gradients(loaded, TraceRequest(text), Target("classification", 1)))
     assert result.gap <= 0.01
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tests.payloads import visit
+from tests.payloads import said, visit
 from ui import model_card
 from ui.views.cls_nsp import TRUSTED, caution
 
 PAIR = {"text": "The girl opened the old wooden box.", "pair": "Inside she found a letter."}
 
 
-@pytest.mark.parametrize(("value", "said"), [(0.5166, "51.7 %"), (0.699, "69.9 %")])
-def test_a_poor_figure_is_said_with_its_number(value, said):
-    assert said in caution({"value": value, "n": 359})
+@pytest.mark.parametrize(("value", "percent"), [(0.5166, "51.7 %"), (0.699, "69.9 %")])
+def test_a_poor_figure_is_said_with_its_number(value, percent):
+    assert percent in caution({"value": value, "n": 359})
     assert "359 held-out pairs" in caution({"value": value, "n": 359})
 
 
@@ -27,9 +27,7 @@ def test_the_warning_follows_the_card(monkeypatch, nsp, value):
     scores = [{**score, "value": value, "n": 40} if score["task"] == "nsp" else score for score in real["scores"]]
     monkeypatch.setattr(model_card, "card", lambda name: {**real, "scores": scores})
     at = visit("cls", view="Next sentence", nsp=nsp, model="twin-bert", **PAIR)
-    assert not at.exception
-    warned = [element for element in at.get("html") if "of 40 held-out pairs" in element.proto.body]
-    assert len(warned) == (value < TRUSTED)
+    assert said(at).count("of 40 held-out pairs") == (value < TRUSTED)
 
 
 def test_the_figure_is_that_of_the_shipped_card():

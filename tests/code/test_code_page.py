@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.payloads import is_ready, visit
+from tests.payloads import is_ready, said, visit
 
 FIRST, SECOND = "She poured the tea into her cup.", "Then she drank it slowly."
 NO_PAIR, NO_HEAD = "There is no second sentence above", "This checkpoint has no next-sentence head"
@@ -18,44 +18,45 @@ def losses_shown(**parameters: str) -> tuple[dict[str, tuple[float, float, float
     """term -> (ours, theirs, difference), and all that the page says."""
     at = visit("code", stage="Losses", text=FIRST, **parameters)
     is_ready(at)
-    said = html.unescape("\n".join(element.proto.body for element in at.get("html")))
-    rows = re.findall(r"<tr>(.*?)</tr>", said.partition("The loss, term by term</caption>")[2].partition("</table>")[0])
+    words = html.unescape(said(at))
+    terms = words.partition("The loss, term by term</caption>")[2].partition("</table>")[0]
+    rows = re.findall(r"<tr>(.*?)</tr>", terms)
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows[1:]]
-    return {name: tuple(map(float, numbers)) for name, *numbers in cells}, said
+    return {name: tuple(map(float, numbers)) for name, *numbers in cells}, words
 
 
 def test_a_pair_has_both_terms_and_their_sum():
-    found, said = losses_shown(pair=SECOND)
+    found, words = losses_shown(pair=SECOND)
     assert list(found) == ["masked-LM", "next-sentence", "sum"]
     for ours, theirs, difference in found.values():
         assert ours == pytest.approx(theirs, abs=1e-5)
         assert difference < 1e-5
     assert found["sum"][0] == pytest.approx(found["masked-LM"][0] + found["next-sentence"][0], abs=2e-6)
     assert found["next-sentence"][0] > 0
-    assert NO_PAIR not in said
-    assert NO_HEAD not in said
+    assert NO_PAIR not in words
+    assert NO_HEAD not in words
 
 
 def test_a_missing_term_is_said_plainly():
-    found, said = losses_shown(model="twin-bert")
+    found, words = losses_shown(model="twin-bert")
     assert list(found) == ["masked-LM"]
-    assert said.count(NO_PAIR) == 2  # below the stages, and below the terms
+    assert words.count(NO_PAIR) == 2  # below the stages, and below the terms
 
 
 def test_a_missing_head_is_said_plainly(checkpoint, monkeypatch):
     folder = checkpoint("BertForMaskedLM")
     monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(Path(folder).parent))
-    found, said = losses_shown(model=folder, pair=SECOND)
+    found, words = losses_shown(model=folder, pair=SECOND)
     assert list(found) == ["masked-LM"]
-    assert said.count(NO_HEAD) == 2
+    assert words.count(NO_HEAD) == 2
 
 
 def test_a_causal_model_has_the_loss_of_the_next_token():
-    found, said = losses_shown(model="twin-gpt", pair=SECOND)
+    found, words = losses_shown(model="twin-gpt", pair=SECOND)
     (ours, theirs, difference), = found.values()
     assert list(found) == ["next token"]
     assert ours == pytest.approx(theirs, abs=1e-5)
     assert difference < 1e-5
     assert 2 < ours < 12  # nats; a model that may see the token itself would be far below
-    assert NO_HEAD not in said
-    assert NO_PAIR not in said
+    assert NO_HEAD not in words
+    assert NO_PAIR not in words

@@ -173,4 +173,4 @@ def test_top_is_sorted_and_named(engine, readers):
     best = compare.top(readings["both"], engine, 4)
     assert [p.probability for p in best] == sorted((p.probability for p in best), reverse=True)
     assert best[0].id == readings["both"].log_probs.argmax()
-    assert best[0].token == compare.name_of(engine.loaded(readers.masked).tokenizer, best[0].id)
+    assert best[0].token == engine.loaded(readers.masked).tokenizer.token_of(best[0].id)

@@ -10,15 +10,9 @@ import pytest
 
 from bert_core import LoadError, hub
 from bert_core.load import HUB_ID
+from tests.waiting import wait_until
 from ui import downloads, model_picker
 from ui.downloads import Download
-
-
-def wait_until(condition, seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert condition()
 
 
 def test_every_row_is_a_hub_id_with_a_sourced_licence_and_a_sourced_size():

@@ -6,12 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from bert_core import kept
+from bert_core import kept, trace
 from bert_core import model as bert
 from bert_core.load import load_model
+from bert_core.request import LAYER_PARTS
 from bert_core.trace import TraceRequest, prepare, run_batch, to_inputs
 
-PARTS = ("query", "attention_scores", "attention_probs", "context", "hidden_states")
+LAYERS = ("query", "key", "value", "attention_scores", "attention_probs", "context", "attention_output",
+          "intermediate")
+PARTS = (*LAYERS, "hidden_states")
+
+
+class Together(kept.Kept):
+    """Takes all of a layer from model.py's own lines, as where the whole batch attends at once."""
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.by_row = False
 
 
 def mixed_batch():
@@ -29,24 +40,25 @@ def by_the_model_file(loaded, request):
     layers = []
     embeddings, _ = bert.encode(loaded.model, to_inputs(loaded, [prepare(loaded, request)]),
                                 lambda _, out: layers.append(out))
-    found = {name: torch.stack([getattr(out, name)[0] for out in layers])
-             for name in ("query", "key", "value", "attention_scores", "attention_probs", "context", "intermediate")}
+    found = {name: torch.stack([getattr(out, name)[0] for out in layers]) for name in LAYERS}
     return found | {"hidden_states": torch.stack([embeddings.output[0], *(out.hidden[0] for out in layers)])}
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_attention_row_by_row_is_that_of_the_model_file(together, tiny_bert):
+@pytest.mark.parametrize("kind", [kept.Kept, Together])
+def test_attention_row_by_row_is_that_of_the_model_file(kind, together, tiny_bert, monkeypatch):
     """What a Trace gets on the CPU equals model.py's lines, each row alone, in a padded batch and without one."""
+    monkeypatch.setattr(trace, "Kept", kind)
     ours = load_model(tiny_bert, torch.float64)
     requests = mixed_batch()
     traces = run_batch(ours, requests) if together else [run_batch(ours, [request])[0] for request in requests]
     compared = 0
-    for request, trace in zip(requests, traces, strict=True):
+    for request, found in zip(requests, traces, strict=True):
         for name, want in by_the_model_file(ours, request).items():
             if request.wants(name):
-                np.testing.assert_allclose(trace.arrays[name], want, rtol=0, atol=1e-12, err_msg=f"{name} of {request}")
+                np.testing.assert_allclose(found.arrays[name], want, rtol=0, atol=1e-12, err_msg=f"{name} of {request}")
                 compared += 1
-    assert compared == 4 * 8 + 2
+    assert compared == 4 * 9 + 2
     assert (traces[3].attention_probs[:, :, 1] == 0).all()
 
 
@@ -75,4 +87,12 @@ def test_a_mistake_in_it_would_be_seen(mistake, tiny_bert, monkeypatch):
         "mix heads and tokens": lambda self, n, q, k, v: right(self, n, q, k, v).transpose(1, 2).reshape(q.shape),
     }.get(mistake, right))
     with pytest.raises(AssertionError, match="hidden_states|query|key"):
-        test_attention_row_by_row_is_that_of_the_model_file(True, tiny_bert)
+        test_attention_row_by_row_is_that_of_the_model_file(kept.Kept, True, tiny_bert, monkeypatch)
+
+
+@pytest.mark.parametrize(("one", "other"), [("query", "key"), ("key", "value"), ("context", "attention_output")])
+def test_two_parts_of_a_layer_taken_for_each_other_would_be_seen(one, other, tiny_bert, monkeypatch):
+    monkeypatch.setitem(LAYER_PARTS, one, other)
+    monkeypatch.setitem(LAYER_PARTS, other, one)
+    with pytest.raises(AssertionError, match=f"{one}|{other}"):
+        test_attention_row_by_row_is_that_of_the_model_file(Together, True, tiny_bert, monkeypatch)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bert_core.load import LoadError, load_model, locate, with_dtype
+from bert_core.load import LoadError, load_model, locate, shipped_names, with_dtype
 from bert_core.trace import TraceRequest, run_batch
 
 
@@ -221,3 +221,9 @@ def test_another_precision_is_the_same_model(tiny_bert):
     assert loaded.model.dtype == torch.float32
     assert torch.equal(double.model.weights["bert.pooler.dense.bias"].float(),
                        loaded.model.weights["bert.pooler.dense.bias"])
+
+
+def test_eight_models_are_shipped():
+    """Tests elsewhere go through these: none of them is left out because its folder isn't there."""
+    assert shipped_names() == ("twin-bert", "twin-gpt", "twin-rtl", "twin-bert-cola", "twin-bert-ner",
+                               "twin-bert-squad", "twin-bert-sst2", "twin-bert-stsb")

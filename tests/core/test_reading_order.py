@@ -15,6 +15,13 @@ from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest, prepare, run_batch
 
 TEXT, PAIR = "the dog barked all night", "we walked"
+#: Array -> its axes that run over tokens, of a causal model without another head.
+TOKEN_AXES = {
+    "tokens": (0,), "input_ids": (0,), "token_type_ids": (0,), "attention_mask": (0,), "token_embeddings": (0,),
+    "segment_embeddings": (0,), "position_embeddings": (0,), "embedding_sum": (0,), "embedding_output": (0,),
+    "query": (2,), "key": (2,), "value": (2,), "attention_scores": (2, 3), "attention_probs": (2, 3), "context": (1,),
+    "attention_output": (1,), "intermediate": (1,), "hidden_states": (1,), "lm_logits": (0,),
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +44,28 @@ def reversed_run(forward: Loaded, text: str, pair: str | None):
         return order, hidden[0].numpy(), bert.mlm_logits(forward.model, hidden)[0].numpy()
 
 
+def test_every_array_is_that_of_the_reversed_pieces_in_reading_order(both):
+    """Put in the order in which the model reads, each equals the left-to-right model's on the reversed pieces."""
+    forward, backward = both
+    plain, longer = TraceRequest(TEXT, PAIR), TraceRequest("a longer one to pad the others with .")
+    found = run_batch(backward, [plain, longer])[0]
+    order, ids, segments = [0, *range(len(found) - 2, 0, -1), len(found) - 1], found.input_ids, found.token_type_ids
+    turned = replace(plain, replaced=tuple((n, int(ids[m])) for n, m in enumerate(order)),
+                     segments=tuple(int(segments[m]) for m in order))
+    wanted = run_batch(forward, [turned])[0]
+    assert set(found.arrays) == set(wanted.arrays) == set(TOKEN_AXES)
+    for name, axes in TOKEN_AXES.items():
+        array = found.arrays[name]
+        for axis in axes:
+            array = array.take(order, axis)
+        if array.dtype.kind == "f":
+            np.testing.assert_allclose(array, wanted.arrays[name], rtol=0, atol=1e-10, err_msg=name)
+        else:
+            np.testing.assert_array_equal(array, wanted.arrays[name], err_msg=name)
+
+
 @pytest.mark.parametrize("pair", [None, PAIR])
-def test_arrays_are_in_reading_order(both, pair):
+def test_what_it_reads_and_predicts_is_that_of_the_reversed_pieces_by_hand(both, pair):
     forward, backward = both
     trace = run_batch(backward, [TraceRequest(TEXT, pair), TraceRequest("a longer one to pad the others with .")])[0]
     order, hidden, logits = reversed_run(forward, TEXT, pair)

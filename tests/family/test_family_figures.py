@@ -53,7 +53,7 @@ def test_attention_map_shows_the_last_layer(tiny_bert):
 def test_each_claim_has_its_evidence(tiny_bert):
     claims = {claim.key: claim for claim in family_claims.claims(load_model(tiny_bert), "the dog slept")}
     assert "37 × 15 numbers" in claims["sinusoidal"].evidence
-    assert "3 words and signs, and 3 pieces" in claims["tokens"].evidence
+    assert "words and signs: 3; pieces: 3" in claims["tokens"].evidence
     assert "(5 × 15) matrix" in claims["parallel"].evidence
     assert "39.4 % fewer" in claims["distil"].evidence
     assert "'gelu'" in claims["gelu"].evidence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import html
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,8 +12,7 @@ import pytest
 
 from bert_core.load import load_model
 from bert_core.tasks.vocabulary import continuation
-from tests.adapters.families import FAMILIES, make_family
-from tests.payloads import visit
+from tests.payloads import said, visit
 from ui import state
 from ui.turns import Turns
 from ui.views import family_cost
@@ -22,35 +20,20 @@ from ui.views import family_cost
 TEXT = "the dog barked"
 
 
-@pytest.fixture(scope="module")
-def folder_of(tmp_path_factory):
-    """folder_of(family) -> the folder of a tiny model that runs through transformers."""
-    def make(name: str) -> str:
-        family = next(family for family in FAMILIES if family.name == name)
-        return str(make_family(tmp_path_factory.mktemp("adapted"), family))
-
-    return make
-
-
-def said(at) -> str:
-    assert not at.exception
-    return "\n".join(element.proto.body for element in at.get("html"))
-
-
 @pytest.mark.parametrize(("asked", "line"), [
     ({"size": "the model above"}, "another block than BERT&#x27;s"),
     ({"view": "Wrong claims"}, "Said wrongly elsewhere"),
     ({"view": "Cost", "cost": "time, measured here"}, "can&#x27;t be measured here"),
 ])
-def test_other_families_get_a_plain_line(folder_of, monkeypatch, asked, line):
-    monkeypatch.setenv("BOTH_WAYS_MODEL", folder_of("ModernBERT"))
+def test_other_families_get_a_plain_line(family, monkeypatch, asked, line):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family("ModernBERT"))
     words = said(visit("family", text=TEXT, **asked))
     assert line in words
     assert "correlation with the sinusoids" not in words
 
 
-def test_parts_of_gpt2_are_counted_although_transformers_runs_it(folder_of, monkeypatch):
-    folder = folder_of("GPT-2")
+def test_parts_of_gpt2_are_counted_although_transformers_runs_it(family, monkeypatch):
+    folder = family("GPT-2")
     monkeypatch.setenv("BOTH_WAYS_MODEL", folder)
     counted = f'<p class="bw-figure-number">{load_model(folder).info.parameters:,}</p>'
     assert counted in said(visit("family", text=TEXT, size="the model above"))
@@ -90,26 +73,33 @@ def test_measurements_are_bounded(monkeypatch, nothing_measured):
 
 
 def test_two_measure_one_after_the_other_and_share_what_was_found(monkeypatch, nothing_measured):
-    inside, most, began, said = [], [], threading.Event(), []
-    monkeypatch.setattr(family_cost.st, "spinner", lambda line: said.append(line) or contextlib.nullcontext())
+    inside, most, waiting = [], [], []
+    began, both_wait = threading.Event(), threading.Event()
+
+    def say(line):
+        waiting.extend(["told to wait"] if "Another visitor is measuring" in line else [])
+        if len(waiting) >= 2:
+            both_wait.set()
+        return contextlib.nullcontext()
 
     def slow(loaded, *_):
         inside.append(loaded)
         most.append(len(inside))
         began.set()
-        time.sleep(0.2)
+        assert both_wait.wait(60)
         inside.remove(loaded)
         return loaded
 
+    monkeypatch.setattr(family_cost.st, "spinner", say)
     monkeypatch.setattr(family_cost, "measure_encoder", slow)
     with ThreadPoolExecutor(3) as pool:
         first = pool.submit(family_cost._measure, "one", "first")
-        assert began.wait(10)
+        assert began.wait(60)
         same = pool.submit(family_cost._measure, "one", "again")
         other = pool.submit(family_cost._measure, "two", "other")
-        assert [first.result(10), same.result(10), other.result(10)] == ["first", "first", "other"]
+        assert [one.result(60) for one in (first, same, other)] == ["first", "first", "other"]
     assert most == [1, 1]
-    assert sum("Another visitor is measuring" in line for line in said) == 2
+    assert len(waiting) == 2
 
 
 def test_who_measures_lets_others_draw(monkeypatch, nothing_measured):

@@ -14,6 +14,7 @@ from bert_core.training.live import worker
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RunFolder, Status
 from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, from_json, to_json
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -155,15 +156,9 @@ def test_a_run_that_nobody_watches_ends_with_its_files_and_the_process(desk, con
     trainer = desk.pid
     connected.clear()
     desk.keep = 0.0
-    deadline = time.monotonic() + PATIENCE
-    while len(desk) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert len(desk) == 0
-    while folder.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not folder.exists()
-    while desk.pid is not None and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_until(lambda: len(desk) == 0, PATIENCE)
+    wait_until(lambda: not folder.exists(), PATIENCE)
+    wait_until(lambda: desk.pid is None, PATIENCE)
     with pytest.raises(ProcessLookupError):
         os.kill(trainer, 0)
     connected.add("ben")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from bert_core import TraceRequest, load_engine
-from bert_core.measures.embeddings import cosine_matrix, position_table
-from tests.payloads import drawn, is_ready, visit
+from bert_core.measures.embeddings import position_table
+from bert_core.measures.similarity import cosine_matrix
+from tests.payloads import drawn, is_ready, said, visit
 
 TEXT, PAIR = "She poured the [MASK].", "It was hot."
 
@@ -45,7 +46,7 @@ def test_consequences_show_both_runs_side_by_side():
 
 def test_nothing_switched_off_says_so_instead_of_a_second_equal_picture():
     at = visit("embeddings", text=TEXT, view="Switch off and shuffle")
-    assert any("Nothing is switched off yet" in element.proto.body for element in at.get("html"))
+    assert "Nothing is switched off yet" in said(at)
     with pytest.raises(AssertionError, match="no component chips"):
         drawn(at, "chips")
 

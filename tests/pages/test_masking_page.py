@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bert_core import TraceRequest, load_engine
 from bert_core.measures import surprise
 from bert_core.measures.predictions import softmax
-from tests.payloads import drawn, is_ready, visit
+from tests.payloads import drawn, is_ready, said, visit
 
 TEXT = "She poured the tea into her cup."
 
@@ -71,7 +71,7 @@ def test_two_sentences_cover_the_whole_vocabulary():
 def test_the_other_sentence_without_a_gap_is_said():
     at = visit("masking", other="no gap here", view="Two sentences")
     is_ready(at)
-    assert any("has no [MASK]" in element.proto.body for element in at.get("html"))
+    assert "has no [MASK]" in said(at)
 
 
 def test_the_rule_shows_a_seeded_draw_with_loss_on_the_chosen_only():
@@ -103,8 +103,7 @@ def test_pseudo_perplexity_of_a_long_text_says_what_it_covers(monkeypatch):
     monkeypatch.setattr(surprise, "MAX_WORK", 5 * 10**9)
     at = visit("masking", text="dog " * 30, view="Pseudo-perplexity")
     is_ready(at)
-    said = " ".join(element.proto.body for element in at.get("html"))
-    assert re.search(r"over the first \d+ of 30 pieces; .* Each piece needs a run over the whole text", said)
+    assert re.search(r"over the first \d+ of 30 pieces; .* Each piece needs a run over the whole text", said(at))
 
 
 VIEWS = ["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"]

@@ -59,14 +59,29 @@ def test_packed_matrices_are_let_go_and_read_back_bit_for_bit(tiny_bert, monkeyp
     monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 2**31)
     model = load_model(tiny_bert).model
     before = {name: tensor.clone() for name, tensor in model.weights.items()}
-    matrices = [weakref.ref(model.weights[f"{name}.weight"]) for name in kernels.linear_names(model)]
-    queries = weakref.ref(model.weights[f"{model.names.of_layer(0, 'query')}.weight"])
+    matrices = [weakref.ref(model.weights[f"{name}.weight"])
+                for names in kernels.product_parts(model).values() for name in names]
     fast = kernels.packed(model)
     del model
     assert list(fast.weights) == list(before)
     assert all(torch.equal(fast.weights[name], tensor) for name, tensor in before.items())
-    assert queries() is None
     assert [ref() for ref in matrices] == [None] * len(matrices)
+
+
+@needs_onednn
+def test_a_layer_that_all_share_is_packed_once_and_gives_the_same_numbers(family, monkeypatch):
+    loaded = load_model(family("ALBERT"))
+    shapes, pack = [], kernels.pack_linear
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 2**31)
+    monkeypatch.setattr(kernels, "usable", lambda dtype: True)
+    monkeypatch.setattr(kernels, "pack_linear", lambda w, bias: shapes.append(tuple(w.shape)) or pack(w, bias))
+    fast = kernels.packed(loaded.model)
+    vocabulary = loaded.config.vocab_size
+    assert sorted(shapes) == sorted([(45, 15), (15, 15), (23, 15), (15, 23), (7, 15), (15, 7), (vocabulary, 7)])
+    request = TraceRequest(text="the dog", all_logits=True)
+    plain, quick = run_batch(loaded, [request])[0], run_batch(replace(loaded, model=fast), [request])[0]
+    for name in ("mlm_logits", "hidden_states", "attention_probs"):
+        np.testing.assert_allclose(quick.arrays[name], plain.arrays[name], atol=2e-5, err_msg=name)
 
 
 @needs_onednn

@@ -1,6 +1,8 @@
 """The in-process engine: right answers to the right visitor, bounded memory, clear errors."""
 
 import random
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -135,12 +137,12 @@ def test_precisions_are_kept_apart(engine):
 
 
 def test_models_that_are_not_used_leave_memory(checkpoint, monkeypatch):
-    monkeypatch.setattr("bert_core.serving.local.MAX_MODELS", 2)
+    monkeypatch.setattr("bert_core.serving.models.MAX_MODELS", 2)
     names = [checkpoint("BertForPreTraining", seed=seed) for seed in (3, 4, 5)]
     engine = LocalEngine(names[0])
     for name in names:
         engine.run(TraceRequest(text="dog", model=name))
-    assert [name for name, _ in engine._models] == [names[0], names[2]]
+    assert [name for name, _ in engine.models.names()] == [names[0], names[2]]
     engine.close()
 
 
@@ -228,3 +230,22 @@ def test_who_runs_the_server_bounds_its_traces(monkeypatch, tiny_bert, asked, ke
     if asked is not None:
         monkeypatch.setenv("BOTH_WAYS_CACHE_MB", asked)
     assert engines.engine_of.__wrapped__(str(tiny_bert), None).cache.limit == kept
+
+
+ENDS_IN_THE_MIDDLE = """
+import sys, threading
+from bert_core.serving.local import LocalEngine
+from bert_core.trace import TraceRequest
+
+engine = LocalEngine(sys.argv[1], cache_bytes=0)
+engine.run(TraceRequest(text="the dog"))
+for n in range(4):
+    visit = lambda n=n: [engine.run(TraceRequest(text=f"dog {n} {k}"), visitor=str(n)) for k in range(1000)]
+    threading.Thread(target=visit, daemon=True).start()
+"""
+
+
+def test_a_process_may_end_while_its_engine_works(tiny_bert):
+    ended = subprocess.run([sys.executable, "-c", ENDS_IN_THE_MIDDLE, tiny_bert], capture_output=True, text=True,
+                           timeout=240)
+    assert ended.returncode == 0, ended.stderr

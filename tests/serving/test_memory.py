@@ -3,7 +3,6 @@
 import mmap
 import platform
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from bert_core import memory
 from bert_core.memory import Blocks, empty, rounded
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
+from tests.waiting import wait_until
 
 MIB = 2**20
 
@@ -21,14 +21,6 @@ MIB = 2**20
 def resident():
     """Bytes of this process that are in memory."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
-
-
-def soon(what, seconds=60):
-    """Whether something comes true in time."""
-    deadline = time.monotonic() + seconds
-    while not what() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return what()
 
 
 def array(blocks, size):
@@ -77,9 +69,9 @@ def test_the_engine_lets_long_inputs_memory_go(monkeypatch):
     engine = LocalEngine()
     monkeypatch.setattr(memory, "_BLOCKS", Blocks())
     engine.run(TraceRequest("dog " * 400), keep=False)
-    assert soon(lambda: memory._BLOCKS.idle_bytes > 50 * MIB)  # the worker holds its last batch for a second
+    wait_until(lambda: memory._BLOCKS.idle_bytes > 50 * MIB)  # the worker holds its last batch for a second
     monkeypatch.setattr(memory, "_MOST_IDLE_SECONDS", 0.0)
-    assert soon(lambda: memory._BLOCKS.idle_bytes == 0)
+    wait_until(lambda: memory._BLOCKS.idle_bytes == 0)
     engine.close()
 
 

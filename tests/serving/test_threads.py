@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -41,3 +42,30 @@ def test_a_server_keeps_few_compiled_products_unless_told_otherwise(chosen, foun
     own = {k: v for k, v in os.environ.items() if k != "ONEDNN_PRIMITIVE_CACHE_CAPACITY"}
     asked = [sys.executable, "-c", KEPT]
     assert subprocess.run(asked, env=own | chosen, capture_output=True, text=True, check=True).stdout.strip() == found
+
+
+TEAMS = """
+import os, sys, torch
+from bert_core.serving.local import LocalEngine
+from bert_core.threads import give_team_back
+from bert_core.trace import TraceRequest
+
+def threads(): return len(os.listdir("/proc/self/task"))
+def product(): return torch.ones(600, 600) @ torch.ones(600, 600)
+
+torch.set_num_threads(2)
+engine = LocalEngine(sys.argv[1])
+engine.run(TraceRequest("the worker has begun"))
+give_team_back()
+alone = threads()
+product()
+with_team = threads()
+engine.run(TraceRequest("the dog barked"))
+print(with_team - alone, threads() - alone, bool((product() == 600).all()))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, which Linux has")
+def test_who_waits_for_the_engine_has_no_team(tiny_bert):
+    said = subprocess.run([sys.executable, "-c", TEAMS, tiny_bert], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["1", "0", "True"]

@@ -1,5 +1,6 @@
 """The queue: fair between visitors, newest first within one, bounded, nothing lost."""
 
+import threading
 import time
 
 import pytest
@@ -118,3 +119,13 @@ def test_work_is_superseded_by_what_its_visitor_asks_for_meanwhile():
     with pytest.raises(Superseded):
         work.future.result(timeout=0)
     assert room.next_batch(16) == [new]
+
+
+def test_who_waits_for_a_batch_is_told_at_once_that_the_room_is_closed():
+    room, got = WaitingRoom(), []
+    waits = threading.Thread(target=lambda: got.append(room.next_batch(16, timeout=60)))
+    waits.start()
+    room.close()
+    waits.join(10)
+    assert got == [[]]
+    assert room.next_batch(16, timeout=60) == []

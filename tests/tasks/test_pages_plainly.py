@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 import streamlit as st
@@ -10,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from bert_core import load
 from bert_core.serving.engine import engine_of
-
-APP = Path(__file__).resolve().parents[2] / "app.py"
+from tests.payloads import said, visit
 
 
 @pytest.fixture
@@ -23,21 +21,11 @@ def open_page(monkeypatch, tmp_path):
         monkeypatch.setenv("BOTH_WAYS_MODEL", model)
         st.cache_resource.clear()
         engine_of.cache_clear()
-        app = AppTest.from_file(str(APP), default_timeout=120)
-        for key, value in address.items():
-            app.query_params[key] = value
-        app.switch_page(f"pages/{page}.py").run()
-        return app
+        return visit(page, **address)
 
     yield run
     st.cache_resource.clear()
     engine_of.cache_clear()
-
-
-def said(app: AppTest) -> str:
-    """All of a page's plain lines as one text."""
-    assert not app.exception
-    return "\n".join(element.proto.body for element in app.get("html"))
 
 
 def list_tasks():

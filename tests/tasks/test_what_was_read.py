@@ -2,17 +2,12 @@
 
 import pytest
 
-from tests.payloads import drawn, is_ready, visit
+from tests.payloads import drawn, is_ready, said, visit
 from ui.state import DEFAULT_TEXT
 from ui.views.task_models import may_say
 
 FIRST, SECOND = "A man plays the guitar.", "Someone makes music."
 LONG = "Anna Smith built the bridge. " + "It was raining all day. " * 120 + "The bridge opened in May 1881."
-
-
-def said(at) -> str:
-    assert not at.exception
-    return "\n".join(element.proto.body for element in at.get("html"))
 
 
 def opened(at, key: str) -> tuple[str, str]:

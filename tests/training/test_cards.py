@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
+import shlex
 
 import pytest
 
 from bert_core.load import SHIPPED, shipped_names
 from bert_core.training.cards import METRICS, card, command, read_card, to_markdown, write_card
+from bert_core.training.commands import OF_A_SITTING, add_parsers
 
 PRETRAINED = {"objective": "mlm", "corpus": "data/pretrain", "init": "start", "out": "runs/a", "tokens": 5000,
               "seed": 1, "mix": "enwiki2015=0.9,captions=0.1", "steps": 7, "seconds": 120, "lr": 4e-4}
@@ -54,6 +58,26 @@ def test_the_command_is_the_one_to_type():
     assert command(PRETRAINED).startswith(
         "python -m bert_core pretrain --corpus data/pretrain --objective mlm --init start --tokens 5000 --mix enw")
     assert command(FINETUNED) == "python -m bert_core finetune --task ner --data data --model twin-bert --seed 0"
+
+
+def test_the_command_tells_every_flag_that_is_not_at_its_default():
+    changed = PRETRAINED | {"excerpt": 900, "mask_rate": 0.3, "no_nsp": True, "precision": "bf16", "layers": 2,
+                            "freeze_words": True, "heads": 6, "warmup": 0.03}
+    assert command(changed) == command(PRETRAINED).replace(
+        " --seed", " --warmup 0.03 --seed") + (
+        " --excerpt 900 --mask-rate 0.3 --no-nsp --freeze-words --precision bf16 --layers 2")
+    sitting = {"device": "cuda", "save_seconds": 9.0, "stop_after": 60.0}
+    assert command(PRETRAINED | sitting) == command(PRETRAINED)
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_a_shipped_models_command_gives_the_settings_of_its_run(name):
+    run = json.loads((SHIPPED / name / "run.json").read_text(encoding="utf-8"))
+    parser = argparse.ArgumentParser()
+    add_parsers(parser.add_subparsers())
+    again = vars(parser.parse_args(shlex.split(command(run))[3:]))
+    assert {key: again[key] for key in again.keys() & run.keys() - set(OF_A_SITTING)} == {
+        key: run[key] for key in again.keys() & run.keys() - set(OF_A_SITTING)}
 
 
 def test_a_fine_tuned_card_names_its_base():

@@ -21,7 +21,8 @@ MODELS = ("twin-bert-sst2", "twin-bert-ner", "twin-bert-squad")
 #: Kernels differ between processors: a few answers in a thousand may fall the other way.
 TOLERANCE = 0.005
 
-pytestmark = [pytest.mark.full, pytest.mark.skipif(not DATA.is_dir(), reason=f"no labelled data at {DATA}")]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800),
+              pytest.mark.skipif(not DATA.is_dir(), reason=f"no labelled data at {DATA}")]
 
 
 @pytest.mark.parametrize("name", MODELS)

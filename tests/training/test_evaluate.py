@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ import torch
 
 from bert_core.load import load_model
 from bert_core.training import datasets, evaluate, evaluate_tasks, jobs
+from bert_core.training.cards import METRICS
 from bert_core.training.evaluate import CLOZE
+from bert_core.training.objectives import Sample
+from bert_core.training.packing import IS_NEXT, NOT_NEXT
 
 PARAGRAPHS = ["The dog barked all night in the garden.", "", "Paris is the capital of France, is it not?",
               "She walked home. He slept. It was a good film."]
@@ -115,11 +119,58 @@ def test_blimp_counts_pairs(tiny_gpt, tmp_path):
     assert found["rules"] == {"rule": 0.5}
 
 
-def test_nsp_needs_its_head(tiny_gpt, tiny_bert, text):
+def test_nsp_needs_its_head(tiny_gpt, text):
     with pytest.raises(ValueError, match="no nsp head"):
         jobs.evaluate("nsp", tiny_gpt, str(text), 1, None)
-    found = jobs.evaluate("nsp", tiny_bert, str(text), 2, None)
-    assert 0 <= found["accuracy"] <= 1
+
+
+def test_nsp_counts_the_pairs_it_gets_right(tiny_bert, text, monkeypatch):
+    loaded, none = load_model(tiny_bert), np.zeros(0, dtype=np.int64)
+    labels = (IS_NEXT, NOT_NEXT, NOT_NEXT, IS_NEXT, NOT_NEXT)
+    pairs = [(Sample(np.array([2, 40, 3, 41 + n, 3]), np.array([0, 0, 0, 1, 1]), none, none, label), label)
+             for n, label in enumerate(labels)]
+    monkeypatch.setattr(evaluate, "held_out_pairs", lambda *_: pairs)
+    for logits, right in (((1.0, 0.0), 2), ((0.0, 1.0), 3)):  # index 0 is IsNext
+        monkeypatch.setattr(evaluate.core, "nsp_logits",
+                            lambda _, pooled, row=logits: torch.tensor([row] * len(pooled)))
+        found = evaluate.next_sentence(loaded, text, seeds=2)
+        assert found == {"accuracy": right / 5, "accuracy_std": 0.0, "n": 5}
+
+
+def test_pieces_are_right_at_rank_0_and_among_five_up_to_rank_4():
+    scores = [evaluate.PieceScores(np.log([0.5, 0.25, 0.125]), np.array([0, 4, 5])),
+              evaluate.PieceScores(np.log([0.5]), np.array([0]))]
+    found = evaluate._piece_metrics(scores)
+    assert (found["accuracy"], found["top5"], found["predictions"]) == (2 / 4, 3 / 4, 4)
+    assert found["perplexity"] == pytest.approx((2 * 4 * 8 * 2) ** (1 / 4))
+    with pytest.raises(ValueError, match="no piece"):
+        evaluate._piece_metrics([evaluate.PieceScores(np.zeros(0), np.zeros(0))])
+
+
+def test_cloze_counts_the_fifth_guess_and_not_the_sixth(tiny_bert, tmp_path, monkeypatch):
+    loaded, asked = load_model(tiny_bert), []
+    ranked = [loaded.tokenizer.id_of(word) for word in ("dog", "cat", "night", "garden", "home", "paris")]
+    monkeypatch.setattr(evaluate.core, "mlm_logits", lambda *_: asked.append(1) or torch.zeros(1, 117).index_put(
+        (torch.zeros(6, dtype=torch.long), torch.tensor(ranked)), torch.arange(6.0, 0.0, -1.0)))
+    items = [{"text": "the [MASK] slept", "accept": [word]} for word in ("dog", "cat", "home", "paris")]
+    path = tmp_path / "cloze.json"
+    path.write_text(json.dumps({"items": items}), encoding="utf-8")
+    found = evaluate.everyday_cloze(loaded, path)
+    assert (found["n"], found["top1"], found["top5"], len(asked)) == (4, 1 / 4, 3 / 4, 4)
+    assert found["missed"] == [{"text": "the [MASK] slept", "guesses": ["dog", "cat", "night", "garden", "home"]}]
+
+
+def test_seeds_give_the_mean_and_the_samples_spread():
+    found = evaluate.over_seeds(lambda seed: {"accuracy": (0.2, 0.4, 0.9)[seed]}, 3)
+    assert found == pytest.approx({"accuracy": 0.5, "accuracy_std": math.sqrt((0.09 + 0.01 + 0.16) / 2)})
+    assert evaluate.over_seeds(lambda seed: {"accuracy": 0.2}, 1) == {"accuracy": 0.2, "accuracy_std": 0.0}
+
+
+def test_a_sequence_is_cut_at_512_pieces_where_the_model_takes_more(checkpoint):
+    loaded = load_model(checkpoint("BertForMaskedLM", max_position_embeddings=601))
+    ids = evaluate.encode(loaded, "dog " * 700)
+    assert (len(ids), ids[-1]) == (512, loaded.tokenizer.id_of("[SEP]"))
+    assert len(loaded.tokenizer.encode("dog " * 700)) == 601
 
 
 def test_missing_data_is_said(tiny_bert, tmp_path):
@@ -149,8 +200,84 @@ def test_squad_f1(found, gold, f1):
     assert evaluate_tasks.token_f1(found, gold) == pytest.approx(f1)
 
 
+@pytest.fixture
+def score(tmp_path):
+    """score(task, model, lines of the data) -> what `evaluate` finds, through the engine that the pages use."""
+    def run(task: str, model: str, lines: str) -> dict:
+        path = tmp_path / "data.txt"
+        path.write_text(lines, encoding="utf-8")
+        return jobs.evaluate(task, model, str(path), 5, None)
+
+    return run
+
+
+def answering(monkeypatch, logits) -> None:
+    """Make the model's head give `logits(encoding)` wherever the scores ask for it."""
+    def run_all(engine, requests):
+        encodings = [engine.loaded().tokenizer.encode(request.text) for request in requests]
+        return [SimpleNamespace(encoding=one, logits=logits(one)) for one in encodings]
+
+    monkeypatch.setattr(evaluate_tasks, "run_all", run_all)
+
+
+def test_classes_are_counted_by_hand(score, tiny_classifier, monkeypatch):
+    answering(monkeypatch, lambda encoding: np.array([0.0, 1.0 if "good" in encoding.text else -1.0]))
+    found = score("sst2", tiny_classifier, "sentence\tlabel\na good film\t1\nit was bad\t0\nnot good\t0\n")
+    assert found == {"task": "sst2", "model": tiny_classifier, "n": 3, "accuracy": 2 / 3, "accuracy_std": 0.0}
+
+
+def test_matthews_of_a_known_table(score, tiny_classifier, monkeypatch):
+    """3 true positives, 2 true negatives, 1 false positive, 1 false negative: (6 - 1) / sqrt(4 x 4 x 3 x 3)."""
+    answering(monkeypatch, lambda encoding: np.array([0.0, 1.0 if "good" in encoding.text else -1.0]))
+    rows = ["1 good", "1 good dog", "1 good cat", "0 bad", "0 bad dog", "0 good film", "1 bad film"]
+    found = score("cola", tiny_classifier, "".join(f"x\t{row[0]}\t\t{row[2:]}\n" for row in rows))
+    assert found["matthews"] == pytest.approx(5 / 12)
+    assert found["accuracy"] == pytest.approx(5 / 7)
+
+
+def test_entities_are_right_only_as_a_whole(score, tiny_ner, monkeypatch):
+    """Four are true, three found, two of them right: one of these has the wrong end, another is not found."""
+    labels = {"paris": "B-LOC", "garden": "I-LOC", "he": "B-PER", "dog": "B-PER"}
+    names = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
+    answering(monkeypatch, lambda encoding: 9.0 * np.eye(7)[
+        [names.index(labels.get(token, "O")) for token in encoding.tokens]])
+    found = score("ner", tiny_ner, "he\tB-PER\nwalked\tO\nhome\tB-LOC\n\nthe\tO\ndog\tB-PER\nbarked\tI-PER\n\n"
+                                   "paris\tB-LOC\ngarden\tI-LOC\nis\tO\ngood\tO\n")
+    assert {name: found[name] for name in ("n", "entities", "precision", "recall")} == {
+        "n": 3, "entities": 4, "precision": 2 / 3, "recall": 2 / 4}
+    assert found["f1"] == pytest.approx(2 * (2 / 3) * (1 / 2) / (2 / 3 + 1 / 2))
+
+
+def test_answers_are_scored_against_the_best_reference(score, tiny_qa, monkeypatch):
+    """Exactly right but for an article; half right by the second reference; wrong."""
+    said = {"who?": "the dog", "where?": "in paris", "when?": "never"}
+    gold = {"who?": ["a dog"], "where?": ["home", "paris"], "when?": ["all night"]}
+    monkeypatch.setattr(evaluate_tasks, "answer", lambda _, question, context: SimpleNamespace(text=said[question]))
+    context = "The dog slept all night at home in paris, a dog."
+    asked = [{"id": question, "question": question, "answers": [
+        {"text": text, "answer_start": context.index(text)} for text in texts]} for question, texts in gold.items()]
+    found = score("squad", tiny_qa, json.dumps({"data": [{"title": "t", "paragraphs": [
+        {"context": context, "qas": asked}]}]}))
+    assert (found["n"], found["exact_match"]) == (3, pytest.approx(1 / 3))
+    assert found["f1"] == pytest.approx((1 + 2 / 3 + 0) / 3)
+
+
+def test_correlations_of_a_known_table(score, tiny_bert, monkeypatch):
+    """Cosines 0.8, 0.6, 0 and 1 against 5, 1, 2 and 3: ranks 3 2 1 4 against 4 1 2 3, so 1 - 6 x 4 / (4 x 15)."""
+    cosines = {"one": 0.8, "two": 0.6, "three": 0.0, "four": 1.0}
+    monkeypatch.setattr(evaluate_tasks, "embed", lambda engine, text: np.array(
+        [cosines[text], math.sqrt(1 - cosines[text] ** 2)] if text in cosines else [1.0, 0.0]))
+    lines = [f"a\tb\tc\t{n}\t{gold}\t{first}\tbase\n" for n, (first, gold) in enumerate(
+        (("one", 5), ("two", 1), ("three", 2), ("four", 3)))]
+    found = score("stsb", tiny_bert, "".join(lines))
+    assert found["n"] == 4
+    assert found["spearman"] == pytest.approx(1 - 6 * 4 / 60)
+    assert found["pearson"] == pytest.approx(np.corrcoef([0.8, 0.6, 0.0, 1.0], [5, 1, 2, 3])[0, 1])
+
+
 @pytest.mark.parametrize("task", ["sst2", "ner", "squad", "stsb", "cola"])
-def test_labelled_tasks_run_through_the_pages_functions(task, request, tmp_path):
+def test_labelled_tasks_run_through_the_pages_functions(task, request, score):
+    """Random weights: the answers are whatever they are, but each row gets one."""
     lines = {
         "sst2": "sentence\tlabel\na good film\t1\na bad film\t0\nit was good\t1\n",
         "cola": "x\t1\t\tShe slept.\nx\t0\t*\tShe slept the.\nx\t1\t\tHe slept.\n",
@@ -159,11 +286,8 @@ def test_labelled_tasks_run_through_the_pages_functions(task, request, tmp_path)
     }
     squad = {"data": [{"title": "t", "paragraphs": [{"context": "The dog slept in paris.", "qas": [
         {"id": "1", "question": "where?", "answers": [{"text": "in paris", "answer_start": 14}]}]}]}]}
-    path = tmp_path / "data.txt"
-    path.write_text(lines.get(task, json.dumps(squad)), encoding="utf-8")
     fixture = {"ner": "tiny_ner", "squad": "tiny_qa", "stsb": "tiny_bert"}.get(task, "tiny_classifier")
-    found = jobs.evaluate(task, request.getfixturevalue(fixture), str(path), 5, None)
+    found = score(task, request.getfixturevalue(fixture), lines.get(task, json.dumps(squad)))
     assert found["n"] == {"ner": 2, "squad": 1}.get(task, 3)
-    metric = {"ner": "f1", "squad": "f1", "stsb": "spearman", "cola": "matthews", "sst2": "accuracy"}[task]
-    assert -1 <= found[metric] <= 1
-    assert found[f"{metric}_std"] == 0.0
+    assert {name for name in found if name.endswith("_std")} == {f"{name}_std" for name in METRICS[task]} | (
+        {"recall_std", "precision_std"} if task == "ner" else set())

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from bert_core import model as core
+from bert_core.cli import main
 from bert_core.load import SHIPPED, load_model, shipped_names
-from bert_core.training.commands import main
 from bert_core.training.taskdata import collate
 
 SENTENCES = ("The dog barked all night.", "Paris is good, is it not?")
@@ -36,7 +36,7 @@ def check(name: str, folder: Path, architecture: str) -> None:
     """Export, open with transformers strictly, compare tokenizer and every output."""
     import transformers
 
-    main(["export", name, str(folder)])
+    assert main(["export", name, str(folder)]) == 0
     loaded = load_model(name)
     model, report = getattr(transformers, architecture).from_pretrained(
         folder, output_loading_info=True, attn_implementation="eager", dtype=torch.float32)
@@ -69,15 +69,27 @@ def test_export_opens_in_transformers(fixture, architecture, request, tmp_path):
     check(request.getfixturevalue(fixture), tmp_path / "out", architecture)
 
 
+def test_a_next_sentence_head_keeps_the_pooler_that_it_reads(checkpoint, tmp_path):
+    import transformers
+
+    name, folder = checkpoint("BertForNextSentencePrediction"), tmp_path / "out"
+    assert main(["export", name, str(folder)]) == 0
+    _, report = transformers.BertForNextSentencePrediction.from_pretrained(folder, output_loading_info=True)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    assert load_model(str(folder)).model.heads == load_model(name).model.heads >= {"nsp", "pooler"}
+
+
 @pytest.mark.parametrize("name", shipped_names())
 def test_shipped_models_export(name, tmp_path):
     check(name, tmp_path / "out", load_model(name).config.architectures[0])
 
 
-def test_export_never_overwrites(tiny_bert, tmp_path):
+def test_export_never_overwrites(tiny_bert, tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(ValueError, match="not empty"):
-        main(["export", tiny_bert, str(tmp_path)])
+    assert main(["export", tiny_bert, str(tmp_path)]) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
 def test_shipped_weights_are_within_their_bounds():

@@ -12,11 +12,12 @@ import torch
 
 from bert_core import load
 from bert_core import model as core
+from bert_core.cli import main
 from bert_core.load import load_model
 from bert_core.training import block, lora
-from bert_core.training.commands import main
 from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start, with_hidden_pieces
 from bert_core.training.packing import Special
+from bert_core.training.start import read_start
 from bert_core.training.taskdata import IGNORED, NER_LABELS, TASKS, Row, collate, sentence_vectors, word_targets
 
 GOOD, BAD = ("a good film", "it was good", "good , good !"), ("a bad film", "it was bad", "bad , bad !")
@@ -67,19 +68,58 @@ def test_side_by_side_equals_merged(tiny_bert):
     assert not torch.allclose(one, core.encode(base.model, inputs)[1], atol=1e-2)
 
 
-@pytest.mark.parametrize("rank", [4, 0])
-def test_finetune_learns_and_loads(shipped, tmp_path, rank):
-    main(["finetune", "--task", "sst2", "--data", str(sentiment_file(tmp_path)), "--out",
-          str(shipped / "twin-bert-sst2"), "--epochs", "12", "--rank", str(rank), "--batch", "8", "--lr", "0.01"])
-    loaded = load_model("twin-bert-sst2")
-    assert loaded.model.heads >= {"classification"}
-    assert loaded.config.id2label == ("negative", "positive")
-    assert bool(loaded.config.extra.get("shared_from")) == bool(rank)
-    rows = TASKS["sst2"].read(sentiment_file(tmp_path), loaded, None, 0)
+def learn_sentiment(folder: Path, out: Path, *more: str) -> None:
+    assert main(["finetune", "--task", "sst2", "--data", str(sentiment_file(folder)), "--out", str(out), "--epochs",
+                 "12", "--batch", "8", "--lr", "0.01", *more]) == 0
+
+
+def share_right(loaded, folder: Path) -> float:
+    """Share of the sentiment file that a classifier answers right."""
+    rows = TASKS["sst2"].read(sentiment_file(folder), loaded, None, 0)
     inputs = collate([row.sequences[0] for row in rows], 0)
     answers = core.classification_logits(loaded.model, core.encode(loaded.model, inputs)[1]).argmax(-1)
-    assert (answers == torch.tensor([row.target for row in rows])).float().mean() > 0.9
+    return float((answers == torch.tensor([row.target for row in rows])).float().mean())
+
+
+@pytest.mark.parametrize("rank", [4, 0])
+def test_finetune_learns_and_loads(shipped, tmp_path, rank):
+    learn_sentiment(tmp_path, shipped / "twin-bert-sst2", "--rank", str(rank))
+    loaded = load_model("twin-bert-sst2")
+    assert loaded.config.id2label == ("negative", "positive")
+    assert bool(loaded.config.extra.get("shared_from")) == bool(rank)
+    assert share_right(loaded, tmp_path) > 0.9
     assert (shipped / "twin-bert-sst2" / "curve.jsonl").exists()
+
+
+def test_a_task_model_is_a_start_with_its_updates_and_not_a_base_of_others(shipped, tmp_path):
+    folder, second = shipped / "twin-bert-sst2", shipped / "twin-bert-again"
+    learn_sentiment(tmp_path, folder, "--rank", "4")
+    task = load_model("twin-bert-sst2").model
+    _, weights, _ = read_start("twin-bert-sst2")
+    for name, tensor in weights.items():
+        torch.testing.assert_close(tensor, task.weights[name], atol=1e-3, rtol=1e-3)  # sums rounded at other places
+    changed = "bert.encoder.layer.0.attention.self.query.weight"
+    assert (weights[changed] - load_model("twin-bert").model.weights[changed]).abs().max() > 1e-2
+    learn_sentiment(tmp_path, second, "--rank", "4", "--model", "twin-bert-sst2")
+    assert "shared_from" not in load_model("twin-bert-again").config.extra
+    assert share_right(load_model("twin-bert-again"), tmp_path) > 0.9
+
+
+@pytest.mark.parametrize("rank", [4, 0])
+def test_a_classifier_on_a_base_without_a_pooler_gets_a_fresh_one(checkpoint, tmp_path, rank):
+    base = checkpoint("BertForMaskedLM")
+    assert "pooler" not in load_model(base).model.heads
+    learn_sentiment(tmp_path, tmp_path / "out", "--rank", str(rank), "--model", base)
+    loaded = load_model(str(tmp_path / "out"))
+    assert loaded.model.heads >= {"classification", "pooler"}
+    assert share_right(loaded, tmp_path) > 0.9
+
+
+def test_a_pooler_that_is_there_is_the_one_that_learns(tiny_bert):
+    base = load_model(tiny_bert).model
+    config = dataclasses.replace(base.config, architectures=("BertForSequenceClassification",), num_labels=2)
+    _, learned = start(base, config, "classification", FineTuneRecipe(rank=0))
+    assert torch.equal(learned["bert.pooler.dense.weight"], base.weights["bert.pooler.dense.weight"])
 
 
 def test_same_seed_same_model(tiny_bert, tmp_path):
@@ -171,7 +211,7 @@ def test_every_task_has_a_finite_loss_and_gradients(name, tiny_bert):
     assert any(w.grad is not None and w.grad.abs().sum() > 0 for n, w in learned.items() if lora.is_factor(n))
 
 
-def test_finetune_refuses_a_causal_base(tiny_gpt, tmp_path):
-    with pytest.raises(ValueError, match="both-way"):
-        main(["finetune", "--task", "sst2", "--data", str(sentiment_file(tmp_path)), "--model", tiny_gpt,
-              "--out", str(tmp_path / "out")])
+def test_finetune_refuses_a_causal_base(tiny_gpt, tmp_path, capsys):
+    assert main(["finetune", "--task", "sst2", "--data", str(sentiment_file(tmp_path)), "--model", tiny_gpt,
+                 "--out", str(tmp_path / "out")]) == 2
+    assert "both-way" in capsys.readouterr().err

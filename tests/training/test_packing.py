@@ -5,7 +5,16 @@ import pytest
 import zstandard
 
 from bert_core.training import corpus
-from bert_core.training.packing import IS_NEXT, NO_PAIR, NOT_NEXT, Lengths, Packed, pack, unigram_log_frequency
+from bert_core.training.packing import (
+    IS_NEXT,
+    NO_PAIR,
+    NOT_NEXT,
+    Lengths,
+    Packed,
+    pack,
+    unigram_log_frequency,
+    vocabulary_digest,
+)
 from tests.checkpoints import SIZES, wordpiece
 from tests.training import tiny
 
@@ -72,6 +81,31 @@ def test_one_seed_one_corpus(tmp_path):
     assert again.tokens == one.tokens
 
 
+def test_a_packed_file_knows_what_it_was_packed_with(tmp_path):
+    path, origin = tmp_path / "packed.npz", {"seed": 1, "mix": None}
+    made = tiny.packed(seed=1)
+    made.save(path, origin)
+    assert Packed.load(path, origin).ids.tolist() == Packed.load(path).ids.tolist() == made.ids.tolist()
+    with pytest.raises(ValueError, match="with seed 1, not 2"):
+        Packed.load(path, origin | {"seed": 2})
+    np.savez(path, ids=made.ids, offsets=made.offsets, first=made.first, label=made.label)  # as older versions wrote it
+    assert len(Packed.load(path, origin)) == len(made)
+    np.savez(path, ids=made.ids)
+    with pytest.raises(ValueError, match="holds no packed pairs"):
+        Packed.load(path)
+
+
+def test_a_vocabularys_digest_is_of_its_pieces():
+    assert vocabulary_digest(wordpiece()) == vocabulary_digest(wordpiece(lowercase=False))
+    assert vocabulary_digest(wordpiece()) != vocabulary_digest(corpus.train_wordpiece({"a": tiny.documents()}, 150))
+
+
+@pytest.mark.parametrize("docs", [[], ["\x00\x01"]], ids=["none", "no text"])
+def test_a_source_without_text_is_said_and_not_searched_for_ever(docs):
+    with pytest.raises(ValueError, match="no documents in 'empty'"):
+        pack({"empty": docs, "full": tiny.documents()}, {"empty": 0.1, "full": 0.9}, wordpiece(), 500, tiny.LENGTHS)
+
+
 def test_the_mix_is_kept():
     texts = {"a": ["we walked home."], "b": ["the dog barked all night."]}
     made = pack(texts, {"a": 0.25, "b": 0.75}, wordpiece(), 40_000, tiny.LENGTHS)
@@ -94,6 +128,9 @@ def test_documents_of_a_source(tmp_path):
     assert corpus.documents(files["packed"]) == ["One. Two.\nThree.", "Four."]
     assert len(corpus.documents(files["lines"])) == 3
     assert len(corpus.documents(files["stories"])) == 12
+    (folder / "packed.txt.zst").write_bytes(b"no zstd")
+    with pytest.raises(ValueError, match="can't be unpacked"):
+        corpus.documents(files["packed"])
 
 
 @pytest.mark.parametrize(("text", "parts"), [
@@ -126,5 +163,7 @@ def test_wordpiece_is_learned_from_the_corpus():
     encoded = tokenizer.encode("The dog barked", "a cat")
     assert encoded.tokens == ["[CLS]", "the", "dog", "barked", "[SEP]", "a", "cat", "[SEP]"]
     assert encoded.type_ids == [0, 0, 0, 0, 0, 1, 1, 1]
+    with pytest.raises(ValueError, match="no documents"):
+        corpus.train_wordpiece({"stories": []}, 150)
     with pytest.raises(ValueError, match="too small"):
         corpus.train_wordpiece({"stories": tiny.documents()}, 7)

@@ -142,6 +142,33 @@ def test_a_killed_run_goes_on_as_if_unbroken(tmp_path, kind, optimizer):
     assert all(torch.equal(resumed.weights[n], whole.weights[n]) for n in whole.weights)
 
 
+@pytest.fixture
+def second(monkeypatch):
+    """second() -> the second of two processes, whose first one says to stop at once."""
+    monkeypatch.setattr(pretrain.dist, "all_reduce", lambda tensor: None)
+    monkeypatch.setattr(pretrain.dist, "broadcast", lambda tensor, src: tensor.fill_(1))
+
+    def make():
+        run = trainer()
+        run.rank, run.processes = 1, 2
+        return run
+
+    return make
+
+
+def test_all_processes_stop_when_the_first_one_does(tmp_path, second):
+    run = second()
+    assert not pretrain.run(run, tmp_path, stop_after=1e9)
+    assert run.step == 1
+
+
+def test_only_the_first_process_writes_the_curve(tmp_path, second):
+    (tmp_path / "curve.jsonl").write_text('{"step": 1}\n{"step": 2}\n')  # the first one has not cut it yet
+    pretrain.run(second(), tmp_path, stop_after=0)
+    assert (tmp_path / "curve.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
+    assert [path.name for path in tmp_path.iterdir()] == ["curve.jsonl"]
+
+
 def test_muon_takes_every_matrix_of_the_layers_and_moves_it_as_far_as_adamw_would():
     run = trainer(optimizer="muon")
     first, rest = run.optimizer.parts

@@ -27,12 +27,20 @@ def test_take_copies_weights_settings_and_curve(ship, tmp_path, inner):
     folder.mkdir(parents=True)
     for name in ("config.json", "model.safetensors"):
         (folder / name).write_text(f"{name} of the run", encoding="utf-8")
-    for name in ("run.json", "curve.jsonl"):
-        (tmp_path / "run" / name).write_text(f"{name} of the run", encoding="utf-8")
+    (tmp_path / "run" / "run.json").write_text("run.json of the run", encoding="utf-8")
+    (tmp_path / "run" / "curve.jsonl").write_text('{"step": 1, "loss": 2.3456789}\n', encoding="utf-8")
     ship.take(tmp_path / "run", "twin")
     arrived = {path.name: path.read_text(encoding="utf-8") for path in (ship.SHIPPED / "twin").iterdir()}
-    assert arrived == {name: f"{name} of the run" for name in
-                       ("config.json", "model.safetensors", "run.json", "curve.jsonl")}
+    assert arrived.pop("curve.jsonl") == '{"step": 1, "loss": 2.3457}\n'
+    assert arrived == {name: f"{name} of the run" for name in ("config.json", "model.safetensors", "run.json")}
+
+
+@pytest.mark.parametrize(("steps", "kept"), [(1, 1), (999, 999), (1000, 1000), (1001, 501), (3974, 994)])
+def test_a_long_curve_keeps_every_so_many_steps_and_its_end(ship, steps, kept):
+    lines = [json.dumps({"step": n, "lr": 1.2345678e-05}) for n in range(1, steps + 1)]
+    rows = [json.loads(line) for line in ship.shortened(lines)]
+    assert (len(rows), rows[-1]) == (kept, {"step": steps, "lr": 1.2346e-05})
+    assert len({after["step"] - before["step"] for before, after in zip(rows, rows[1:])}) <= 1
 
 
 def test_an_unfinished_run_is_not_taken(ship, tmp_path):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from bert_core import LoadError, hub
-from tests.payloads import is_ready, visit
+from tests.payloads import is_ready, said, visit
+from tests.waiting import wait_until
 from ui import settings, state
 
 NAME = "someone/tiny"
@@ -55,15 +55,12 @@ def far(tiny_bert, tmp_path, monkeypatch) -> Hub:
 
 
 def words(at) -> str:
-    return " ".join([*(one.proto.body for one in at.get("html")), *(one.value for one in at.caption)])
+    return " ".join([said(at), *(one.value for one in at.caption)])
 
 
 def run_until(at, condition) -> None:
-    end = time.monotonic() + 60
-    while not condition(at) and time.monotonic() < end:
-        time.sleep(0.02)
-        at.run()
-    assert condition(at), [button.label for button in at.button]
+    """Run the page again until it is so."""
+    wait_until(lambda: condition(at) or condition(at.run()))
 
 
 def button(at, label: str):

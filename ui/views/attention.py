@@ -22,7 +22,7 @@ PLACE = ("layer", "head", "token", "look")
 #: Session keys: the place when the page was last drawn or the component spoke, and where one was sent since.
 WAS, JUMP = "_attention_place", "_attention_jump"
 #: What the component may put in the address: words and numbers joined by dots.
-_PART = r"(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t\d{1,2}|n\d{1,2}|h\d{1,3}(?:-\d{1,3})*)"
+_PART = r"(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t[0-9]{1,2}|n[0-9]{1,2}|h[0-9]{1,3}(?:-[0-9]{1,3})*)"
 LOOK = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
@@ -51,7 +51,7 @@ def first_head(model: str) -> tuple[int, int]:
     Most heads rest on [CLS] or [SEP]. Chosen on the explorer's own first sentence, so that it
     stays while one types.
     """
-    trace = state.trace(TraceRequest(state.DEFAULT_TEXT, model=model, parts=("attention_probs",)))
+    trace, = state.raw_traces([TraceRequest(state.DEFAULT_TEXT, model=model, parts=("attention_probs",))])
     scores = far_words(trace.attention_probs, np.asarray(trace.encoding.special, dtype=bool))
     layer, head = np.unravel_index(int(scores.argmax()), scores.shape)
     return int(layer), int(head)
@@ -81,7 +81,7 @@ def all_heads(here: Here) -> None:
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={TraceRequest: repr})
 def _payload(asked: TraceRequest, layer: int, head: int) -> tuple[dict[str, Any], dict[str, Array]]:
     """The payload, kept while one walks through the heads: at 512 tokens x 144 heads it is 7 MB and a second's work."""
-    return heads_payload(state.trace(asked), layer, head)
+    return heads_payload(*state.raw_traces([asked]), layer, head)
 
 
 def jump() -> dict[str, Any] | None:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
-from bert_core.measures.ablation import end_of_reading
 from bert_core.measures.attribution import (
     Attribution,
     Target,
@@ -21,6 +20,8 @@ from bert_core.measures.attribution import (
     rank_agreement,
 )
 from bert_core.measures.rollout import rollout
+from bert_core.serving import EngineError
+from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
@@ -47,7 +48,7 @@ class Question(NamedTuple):
 
 
 def draw(here: Here) -> None:
-    """Choose what is explained, then five strips and how far they agree."""
+    """Choose what is explained, then five strips, how far they agree, and rollout from every token."""
     question = _question(here)
     if question is None:
         notices.note(f"{here.model} has no head whose answer could be explained.")
@@ -56,14 +57,32 @@ def draw(here: Here) -> None:
     why_not = no_gradients(state.loaded(question.request.model))
     _say_left_out(len(trace), why_not)
     st.html(f'<p class="bw-lead">{question.words}</p>')
-    methods, values = _methods(question, trace, with_gradients=not why_not)
+    flow = rollout(trace.attention_probs)[-1]  # (Tq, Tk)
+    methods, values = _methods(question, trace, flow, with_gradients=not why_not)
     encoding = trace.encoding  # of the model that answers, which need not be the page's
     content = [i for i in encoding.content if i != question.position]
     header = {"tokens": list(encoding.tokens), "kinds": [kind for _, kind in chips.describe(encoding)],
               "methods": methods, "why": WHY,
-              "agreement": rank_agreement([v[content] for v in values]).round(3).tolist() if len(content) > 2 else []}
+              "agreement": rank_agreement([v[content] for v in values]) if len(content) > 2 else []}
     components.mount("attention_strips", "attention_strips",
                      components.pack(header, {"values": np.stack(values).astype(np.float32)}))
+    _mount_maps(trace, flow)
+
+
+def _mount_maps(trace: Trace, flow: np.ndarray) -> None:
+    """Every token's attention in the last layer beside its rollout (Tq, Tk)."""
+    names = [f"“{token}” ({n})" for n, token in enumerate(trace.encoding.tokens)]
+    header = {
+        "rows": names, "columns": names, "row_word": "from", "column_word": "to", "size": 420,
+        "ticks": list(trace.encoding.tokens),
+        "caption": "Attention of the last layer, mean over heads, and rollout through all layers",
+        "panels": [{"title": "Attention in the last layer", "name": "attention", "signed": False},
+                   {"title": "Rollout through all layers", "name": "rollout", "signed": False}],
+    }
+    attention = trace.attention_probs[-1].mean(axis=0)
+    st.html("<h2>From every token</h2>")
+    components.mount("maps", "rollout", components.pack(
+        header, {"attention": attention.astype(np.float32), "rollout": flow.astype(np.float32)}))
 
 
 def _say_left_out(length: int, why_not: str) -> None:
@@ -120,7 +139,7 @@ def _guess(here: Here) -> Question:
 def _next(here: Here) -> Question:
     """A causal model's first guess at what comes after all it has read."""
     trace = state.trace(here.request(parts=("lm_logits",)))
-    place = end_of_reading(trace)
+    place = last_read(trace)
     best = int(trace.lm_logits[place].argmax())
     word = state.loaded(here.model).tokenizer.token_of(best)
     return Question(here.request(), Target("lm", best, place), place, _words(word, "as the next word", here.model))
@@ -152,15 +171,20 @@ def _only(request: TraceRequest, *parts: str) -> TraceRequest:
 
 
 def _methods(
-    question: Question, trace: Trace, with_gradients: bool
+    question: Question, trace: Trace, flow: np.ndarray, with_gradients: bool
 ) -> tuple[list[dict[str, Any]], list[np.ndarray]]:
-    """Titles and (T,) values of every method that the length allows; `trace` is the question's attention."""
+    """Titles and (T,) values of every method that the length allows.
+
+    Args:
+        trace: the question's attention.
+        flow: (Tq, Tk), its rollout through all layers.
+    """
     request, target, place = question.request, question.target, question.position
     probs, length = trace.attention_probs, len(trace)  # (L, H, Tq, Tk)
     found = [
         (_method("attention", "Attention", f"last layer, heads averaged, from position {place}"),
          probs[-1, :, place].mean(axis=0)),
-        (_method("rollout", "Rollout", f"followed through all layers, to position {place}"), rollout(probs)[-1, place]),
+        (_method("rollout", "Rollout", f"followed through all layers, to position {place}"), flow[place]),
     ]
     if with_gradients and length <= LONGEST_PATH:
         simple, path = state.or_stop(lambda: _gradients(request, target))
@@ -190,6 +214,8 @@ def _left_out_or_none(request: TraceRequest, target: Target) -> Attribution | No
     """Leave one out; None, with the reason on the page, where this model can hide no token."""
     try:
         return _left_out(request, target)
+    except EngineError:  # says nothing of the model
+        raise
     except ValueError as problem:
         notices.note(f"No token is left out: {problem}.")
         return None

@@ -9,6 +9,7 @@ import urllib.parse
 import qrcode
 import qrcode.image.svg
 import streamlit as st
+from qrcode.exceptions import DataOverflowError
 
 from bert_core.figures.class_poll import poll_figure
 from bert_core.measures.poll import compare_guesses
@@ -16,7 +17,8 @@ from bert_core.serving.rooms import MAX_ANSWER, Poll, RoomError, RoomState
 from bert_core.tasks.vocabulary import top_predictions
 from ui import components, controls, going, notices, presenter, rooms, shell, state
 from ui.state import Here
-from ui.views.family_html import draw, heading, small, table, words_of
+from ui.tables import table
+from ui.views.family_html import draw, heading, small, words_of
 
 
 def base_address() -> str:
@@ -25,9 +27,12 @@ def base_address() -> str:
 
 
 def qr_code(text: str, label: str) -> str:
-    """A QR code as inline SVG, dark on white in both themes."""
+    """A QR code as inline SVG, dark on white in both themes; a line instead for what doesn't fit into one."""
     out = io.BytesIO()
-    qrcode.make(text, image_factory=qrcode.image.svg.SvgPathImage, border=3).save(out)
+    try:
+        qrcode.make(text, image_factory=qrcode.image.svg.SvgPathImage, border=3).save(out)
+    except (ValueError, DataOverflowError):
+        return small("This link is too long for a QR code.")
     data = urllib.parse.quote(out.getvalue().decode("utf-8"))
     return f'<img class="bw-qr" alt="{html.escape(label, quote=True)}" src="data:image/svg+xml,{data}">'
 

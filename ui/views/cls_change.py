@@ -14,10 +14,13 @@ from bert_core.measures.similarity import unit
 from bert_core.tasks import Classification
 from ui import components, controls, state
 from ui.state import Here
+from ui.tables import Numbers
 from ui.views.cls_answer import answer, labels_of, side, verdict
 from ui.views.task_models import DEFAULT_OF, examples, follow, put, say, share, signed
 
 PARTS = ("logits", "hidden_states")
+#: Said of two sentences with the same tokens.
+SAME = "To the model both are the same sentence: change a word in the copy."
 
 
 def draw(here: Here) -> None:
@@ -33,11 +36,15 @@ def draw(here: Here) -> None:
     verdict([side(results[0], labels, "Old", _marked(old_trace, old_marks)),
              side(results[1], labels, "New", _marked(new_trace, new_marks))],
             "cls_change", "Old and new answer")
-    say(_in_words(*results, labels), strong=True)
-    if any(old_marks) or any(new_marks):
+    is_changed = any(old_marks) or any(new_marks)
+    say(_in_words(*results, labels) if is_changed else SAME, strong=True)
+    if is_changed:
         old, now = (unit(trace.hidden_states[:, 0]) for trace in (old_trace, new_trace))  # (L+1, D)
         st.html("<h2>Where the change arrives</h2>")
-        components.chart(figures.arrival_figure(np.clip((old * now).sum(axis=-1), -1.0, 1.0)), "cls_arrival")
+        distances = np.square(old - now).sum(axis=-1) / 2  # 1 − cosine of unit vectors, exactly 0 for the same one
+        rows = list(zip(figures.layer_names(len(distances)), distances.tolist()))
+        components.chart(figures.arrival_figure(distances), "cls_arrival", Numbers(
+            "Where the change arrives", ("layer", "1 − cosine of old and new [CLS]"), rows))
 
 
 def _marked(trace: Trace, changed: Sequence[bool]) -> list[list]:

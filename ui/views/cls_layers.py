@@ -12,6 +12,7 @@ from bert_core.measures.probe import Probe, fit_probe, read_probe
 from bert_core.tasks.support import run_all
 from ui import components, controls, state
 from ui.state import Here
+from ui.tables import Numbers
 from ui.views.task_models import examples, say, share
 
 PARTS = ("hidden_states", "attention_probs")
@@ -29,7 +30,7 @@ def draw(here: Here) -> None:
                                 trace.config.num_hidden_layers)
     probe = probe_of(here.model, chosen)
     reading = read_probe(probe, trace.hidden_states[:, 0])
-    components.chart(figures.probe_figure(probe, reading), "cls_probe")
+    components.chart(figures.probe_figure(probe, reading), "cls_probe", _probe_numbers(probe, reading))
     say(_in_words(probe, reading))
     _draw_attention(trace, layer - 1)
 
@@ -51,6 +52,15 @@ def cls_states(model: str, sentences: list[str]) -> np.ndarray:
     return np.stack([trace.hidden_states[:, 0] for trace in run_all(state.engine(), requests, keep=False)])
 
 
+def _probe_numbers(probe: Probe, reading: np.ndarray) -> Numbers:
+    """The probe's reading and its worth by layer."""
+    columns = ("layer", f"probability of “{probe.labels[1]}”", "right on sentences it was not fitted on",
+               "standard deviation over the folds")
+    return Numbers("What a probe reads from [CLS]", columns, [
+        (name, *map(float, values))
+        for name, *values in zip(figures.layer_names(len(reading)), reading, probe.accuracy, probe.spread)])
+
+
 def _in_words(probe: Probe, reading: np.ndarray) -> str:
     best = int(probe.accuracy.argmax())
     names = figures.layer_names(len(reading))
@@ -63,14 +73,18 @@ def _in_words(probe: Probe, reading: np.ndarray) -> str:
 def _draw_attention(trace: Trace, layer: int) -> None:
     """Two maps: layers against tokens, and the heads of one layer against tokens."""
     weights = cls_attention(trace)  # (L, H, T)
-    tokens = trace.encoding.tokens
     layers = np.stack([attention_of_layer(trace, n) for n in range(len(weights))])
     left, right = st.columns(2, gap="medium")
     with left:
-        st.html("<h2>What [CLS] looks at, by layer</h2>")
-        rows = [str(n + 1) for n in range(len(layers))]
-        components.chart(figures.attention_figure(layers, tokens, rows, "layer (mean of its heads)"), "cls_layers")
+        _attention_map("What [CLS] looks at, by layer", layers, trace, "layer (mean of its heads)", "cls_layers")
     with right:
-        st.html(f"<h2>The heads of layer {layer + 1}</h2>")
-        rows = [str(n + 1) for n in range(weights.shape[1])]
-        components.chart(figures.attention_figure(weights[layer], tokens, rows, "head"), "cls_heads")
+        _attention_map(f"The heads of layer {layer + 1}", weights[layer], trace, "head", "cls_heads")
+
+
+def _attention_map(title: str, weights: np.ndarray, trace: Trace, row: str, key: str) -> None:
+    """Weights (rows, T) from [CLS] as a map under its title, with its table."""
+    tokens, rows = trace.encoding.tokens, [str(n + 1) for n in range(len(weights))]
+    names = [f"{n} {token}" for n, token in enumerate(tokens)]
+    st.html(f"<h2>{title}</h2>")
+    components.chart(figures.attention_figure(weights, tokens, rows, row), key, Numbers(
+        title, (row, *names), [(name, *values) for name, values in zip(rows, weights.tolist())]))

@@ -13,7 +13,8 @@ from bert_core.load import Loaded
 from bert_core.measures import parity, walk
 from ui import controls, notices, shell, state
 from ui.state import Here
-from ui.views.family_html import draw, heading, small, table, words_of
+from ui.tables import table
+from ui.views.family_html import draw, heading, small, words_of
 
 #: Longest input that is run a second time through transformers, in tokens.
 MOST_TOKENS = 128

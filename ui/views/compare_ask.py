@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -202,26 +201,3 @@ def say(text: str, kind: str = "cmp-line") -> None:
 
     if text:
         st.html(f'<style>{_style()}</style><p class="{kind}">{inline(text)}</p>')
-
-
-def chart(figure, key: str, caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A plotly figure and the table with the same numbers."""
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False, "responsive": True})
-    table(caption, columns, rows)
-
-
-def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]], is_open: bool = False,
-          summary: str = "The numbers as a table") -> None:
-    """Numbers as an HTML table behind a disclosure."""
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
-    body = "".join("<tr>" + "".join(_cell(n, value) for n, value in enumerate(row)) + "</tr>" for row in rows)
-    st.html(f'<style>{_style()}</style><details class="cmp-numbers"{" open" if is_open else ""}>'
-            f"<summary>{html.escape(summary)}</summary>"
-            f'<div tabindex="0" role="region" aria-label="{html.escape(caption)}">'
-            f"<table><caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            "</div></details>")
-
-
-def _cell(column: int, value: object) -> str:
-    shown = f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    return f'<th scope="row">{html.escape(shown)}</th>' if column == 0 else f"<td>{html.escape(shown)}</td>"

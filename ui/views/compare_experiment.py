@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
 
+from bert_core import LoadError, MissingPart, Trace, TraceRequest
 from bert_core.figures import compare_curves as figures
 from bert_core.measures import compare_pairs
 from bert_core.measures.compare import Readers
 from bert_core.measures.compare_pairs import Pair, Tally
-from ui import controls
+from bert_core.serving import Superseded
+from ui import components, controls, notices, state, tables
 from ui.state import Here
-from ui.views.compare_ask import VisitorEngine, chart, choose_readers, say, table
+from ui.tables import Numbers
+from ui.views.compare_ask import VisitorEngine, choose_readers, say
 
 _JOB = "_compare_job"
 #: Batches between two drawings of the chart.
@@ -62,9 +66,10 @@ def experiment(here: Here) -> None:
         st.button("Stop", on_click=_stop, disabled=not _is_running())
     st.session_state["_compare_slots"] = st.empty(), st.empty()
     _draw()
-    table("One pair of each phenomenon", ("phenomenon", "asks whether", "good", "bad"),
-          [(p.phenomenon, kinds[p.phenomenon], p.good, p.bad)
-           for p in compare_pairs.sample(compare_pairs.read_pairs(), 1)], summary="One pair of each phenomenon")
+    pairs = [(p.phenomenon, kinds[p.phenomenon], p.good, p.bad)
+             for p in compare_pairs.sample(compare_pairs.read_pairs(), 1)]
+    tables.show(Numbers("One pair of each phenomenon", ("phenomenon", "asks whether", "good", "bad"), pairs),
+                summary="One pair of each phenomenon")
     say("One-way models are scored by log-likelihood, BERT by pseudo-log-likelihood (one piece masked at a time), "
         "ELMo's way by the product of the two one-way readers at each token. "
         "Whiskers are Wilson's 95 % intervals: with few pairs they are wide, and where they overlap this run shows no "
@@ -103,13 +108,31 @@ def go_on(here: Here) -> None:
     job: Job | None = st.session_state.get(_JOB)
     if job is None or not job.running:
         return
-    start = job.done
-    for turn, (_, verdicts) in enumerate(compare_pairs.judge(VisitorEngine(), job.models, job.pairs[start:])):
+    try:
+        _judge_the_rest(job)
+    except Superseded:  # the tab's newer run goes on
+        st.stop()
+    except (LoadError, MissingPart, ValueError) as problem:
+        job.stopped = True
+        notices.problem(str(problem))
+        _draw()
+        return
+    st.rerun()
+
+
+def _judge_the_rest(job: Job) -> None:
+    for turn, (_, verdicts) in enumerate(compare_pairs.judge(_Judge(), job.models, job.pairs[job.done:])):
         for model, right in verdicts.items():
             job.right[model] += right
         if turn % REDRAW == REDRAW - 1 or not job.running:
             _draw()
-    st.rerun()
+
+
+class _Judge(VisitorEngine):
+    """Raises what goes wrong: the page is drawn when the experiment goes on, and can't be ended a second time."""
+
+    def run_many(self, requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
+        return state.raw_traces(requests, keep)
 
 
 def _draw() -> None:
@@ -121,8 +144,8 @@ def _draw() -> None:
             say("Nothing has been run yet. BERT takes a run for every piece of every sentence, so many pairs take "
                 "a while; you can stop at any time.", "cmp-small")
         return
-    state = "running" if job.running else "stopped" if job.stopped else "done"
-    progress.progress(job.done / len(job.pairs), f"{job.done} of {len(job.pairs)} pairs, {state}")
+    how = "running" if job.running else "stopped" if job.stopped else "done"
+    progress.progress(job.done / len(job.pairs), f"{job.done} of {len(job.pairs)} pairs, {how}")
     if job.done:
         with picture.container():
             _chart(job)
@@ -137,5 +160,5 @@ def _chart(job: Job) -> None:
             rows.append((kind, model, f"{tally.right} of {tally.count}", f"{100 * tally.accuracy:.0f} %",
                          f"{100 * low:.0f} to {100 * high:.0f} %"))
     whole = {model: {**tallies, "all together": compare_pairs.overall(tallies)} for model, tallies in parts.items()}
-    chart(figures.pairs_figure(whole, job.looks), f"pairs_{job.done}", "Minimal pairs judged right",
-          ("phenomenon", "model", "right", "share", "95 % interval"), rows)
+    components.chart(figures.pairs_figure(whole, job.looks), f"pairs_{job.done}", Numbers(
+        "Minimal pairs judged right", ("phenomenon", "model", "right", "share", "95 % interval"), rows))

@@ -9,9 +9,10 @@ import streamlit as st
 from bert_core.figures import compare_curves as figures
 from bert_core.figures.masking import percent
 from bert_core.measures import compare, reveal
-from ui import notices, state
+from ui import components, notices, state
 from ui.state import Here
-from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, chart, say
+from ui.tables import Numbers
+from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, say
 
 OPTIONS = {"left": "the left", "right": "the right", "either": "either alone", "together": "only both together",
            "neither": "not even both"}
@@ -45,8 +46,9 @@ def _curves(asked: Asked, guess: str | None) -> None:
     say(_verdict(curves, asked.word, guess))
     rows = [(curve.side, step.words, figures.last_words(step), step.probability, step.answer,
              "flips" if n in curve.flips else "") for curve in curves for n, step in enumerate(curve.steps)]
-    chart(figures.reveal_figure(curves), "reveal", "Context revealed word by word",
-          ("side", "words in sight", "revealed last", "p(true word)", "best guess", "the answer"), rows)
+    components.chart(figures.reveal_figure(curves), "reveal", Numbers(
+        "Context revealed word by word",
+        ("side", "words in sight", "revealed last", "p(true word)", "best guess", "the answer"), rows))
     joined = [f"{curve.joined} words on the {curve.side}" for curve in curves if curve.joined]
     if joined:
         say(f"A side has at most {reveal.MAX_STEPS} steps: the last one reveals {' and '.join(joined)} at once.",

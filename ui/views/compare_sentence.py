@@ -10,9 +10,10 @@ from bert_core.figures import compare_curves as figures
 from bert_core.figures.compare import COLOURS, NAMES
 from bert_core.measures import compare, surprise
 from bert_core.measures.surprise import Surprise
-from ui import notices
+from ui import components, notices
 from ui.state import Here
-from ui.views.compare_ask import VisitorEngine, ask, chart, say
+from ui.tables import Numbers
+from ui.views.compare_ask import VisitorEngine, ask, say
 
 #: What the sums are of where only the first tokens are scored.
 PART = "these tokens (right to left: given all that follows)"
@@ -33,8 +34,8 @@ def surprise_of_all(here: Here) -> None:
     say(_elmo_line({one.reader: one for one in found}))
     same = [one for one in found if one.tokens == found[0].tokens]
     rows = [(f"{n + 1} {token}", *(float(one.nats[n]) for one in same)) for n, token in enumerate(found[0].tokens)]
-    chart(figures.surprise_figure(found), "surprise", "Surprise of each token in nats",
-          ("token", *(NAMES[one.reader] for one in same)), rows)
+    components.chart(figures.surprise_figure(found), "surprise", Numbers(
+        "Surprise of each token in nats", ("token", *(NAMES[one.reader] for one in same)), rows))
     for one in found:
         if one not in same:
             say(f"{NAMES[one.reader]} ({one.models[0]}) cuts the sentence into other pieces: only its total is shown.",

@@ -14,9 +14,10 @@ from bert_core.measures import compare_writing as writing_measures
 from bert_core.measures.compare import NoReading
 from bert_core.measures.compare_writing import Written
 from bert_core.tokenizer import MASK
-from ui import controls, notices
+from ui import components, controls, notices, tables
 from ui.state import Here
-from ui.views.compare_ask import Asked, VisitorEngine, ask, chart, say, table
+from ui.tables import Numbers
+from ui.views.compare_ask import Asked, VisitorEngine, ask, say
 
 #: Where the sentence has nothing before the chosen word.
 FALLBACK = "The little girl opened the door and"
@@ -65,7 +66,7 @@ def _one(reader: str, model: str, prompt: str, count: int) -> None:
            "gaps in a finished text, not to write one." if reader == "both" else
            "It puts down its likeliest next piece, again and again: that is what it was trained for.")
     say(how, "cmp-small")
-    table(f"What {model} wrote", ("piece", "probability"), _rows(written))
+    tables.show(Numbers(f"What {model} wrote", ("piece", "probability"), _rows(written)))
 
 
 def _rows(written: Sequence[Written]) -> list[tuple[str, float]]:
@@ -85,11 +86,12 @@ def _cache(asked: Asked, prompt: str, count: int) -> None:
         f"their keys and values ({_bytes(config, kept.tokens)} in fp32). A BERT reads all "
         f"{start + count + 1} again for every piece: **{anew.tokens}** positions. If both have the GPT's size, {size}, "
         f"that is **{anew.multiplications / kept.multiplications:.1f}** times the multiplications.")
-    table("Work for the same number of pieces, counted", ("what is counted", "GPT with its cache", "BERT"),
-          [(name, getattr(kept, field), getattr(anew, field)) for name, field in
-           (("passes", "passes"), ("token positions", "tokens"), ("query-key scores a head and layer", "pairs"),
-            (f"multiply-adds in all layers, both {size}", "multiplications"))], is_open=True,
-          summary="The work, counted")
+    work = [(name, getattr(kept, field), getattr(anew, field)) for name, field in (
+        ("passes", "passes"), ("token positions", "tokens"), ("query-key scores a head and layer", "pairs"),
+        (f"multiply-adds in all layers, both {size}", "multiplications"))]
+    tables.show(Numbers("Work for the same number of pieces, counted",
+                        ("what is counted", "GPT with its cache", "BERT"), work),
+                is_open=True, summary="The work, counted")
     _moved_keys(asked, prompt)
 
 
@@ -109,8 +111,8 @@ def _moved_keys(asked: Asked, prompt: str) -> None:
         + ". Keys that stay may be kept; where they move, everything has to be read again.")
     rows = [(n + 1, *(float(m[n]) if n < len(m) else "–" for m in moved.values()))
             for n in range(max(map(len, moved.values())))]
-    chart(figures.prefix_figure(moved, {model: reader for reader, model in _writers(asked)}), "prefix",
-          "Largest change of a prefix key", ("layer", *moved), rows)
+    components.chart(figures.prefix_figure(moved, {model: reader for reader, model in _writers(asked)}), "prefix",
+                     Numbers("Largest change of a prefix key", ("layer", *moved), rows))
 
 
 def _bytes(config: BertConfig, tokens: int) -> str:

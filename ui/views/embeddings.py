@@ -11,6 +11,7 @@ from bert_core.figures import embeddings as figures
 from bert_core.figures import masking as cards
 from bert_core.measures import embeddings as measures
 from bert_core.measures import predictions
+from bert_core.measures.similarity import cosine_matrix
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
@@ -27,7 +28,8 @@ def switches(here: Here) -> tuple[TraceRequest, str]:
         off = tuple(controls.many("Switch off", KINDS, "off"))
         kind = controls.choice("Positions", measures.ORDERS, "order")
         seed = int(controls.number("Seed", 0, MAX_SEED, "seed", 1)) if kind == "shuffled" else 0
-    order = measures.order(kind, len(here.encoding), seed)
+    natural = measures.natural_order(state.loaded(here.model).config, len(here.encoding))
+    order = measures.order(kind, natural, seed)
     return here.request(embeddings_off=off, position_order=order), figures.settings_name(off, kind)
 
 
@@ -114,7 +116,7 @@ def positions(here: Here) -> None:
 @functools.lru_cache(maxsize=8)
 def position_cosines(name: str, count: int) -> np.ndarray:
     """(P, P) cosines of a model's position table; `count` is P."""
-    return measures.cosine_matrix(measures.position_table(state.loaded(name).model)[:count])
+    return cosine_matrix(measures.position_table(state.loaded(name).model)[:count])
 
 
 @functools.lru_cache(maxsize=8)

@@ -13,16 +13,23 @@ from bert_core.facts import known_sizes, paper_tables, read_facts
 from bert_core.figures import family as figures
 from bert_core.figures import family_claims
 from bert_core.load import Loaded
+from bert_core.serving.rooms import View
 from bert_core.sizes import parameter_table
 from bert_core.tasks.vocabulary import last_read, top_predictions
-from ui import chips, components, controls, glossary, notices, shell, state
+from ui import chips, components, controls, glossary, going, notices, shell, state
 from ui.state import Here
-from ui.views.family_html import draw, heading, small, table, words_of
+from ui.tables import table
+from ui.views.class_lessons import page_title
+from ui.views.family_html import draw, heading, small, words_of
 
 #: Choices of the anatomy picture; the sizes that are edited start from base.
 BASE, LARGE, SHOWN, OWN = "base", "large", "the model above", "my own"
 #: Models side by side, and tokens up to which their attention map is drawn.
 MOST_MODELS, MOST_TOKENS = 3, 48
+#: Claims that another view of this page answers, by their key.
+_VIEWS = {"limit": "Cost", "distil": "Anatomy"}
+#: Stands between the claims while their terms are marked; no escaped text holds it.
+_BETWEEN = "<!-- -->"
 
 
 # --- anatomy -----------------------------------------------------------------
@@ -180,17 +187,24 @@ def _guesses(trace: Trace) -> tuple[str, list[tuple[str, str]]] | None:
 
 
 def claims(here: Here) -> None:
-    """Claims that circulate, shown wrong, and the paper's tables with their sources."""
+    """Claims that circulate, shown wrong, each with the way to where one can try it."""
     found = family_claims.claims(state.loaded(here.model), here.text)
-    parts = []
-    for claim in found:
-        lines = [f'<p class="bw-wrong">{html.escape(claim.wrong)}</p>', f"<p>{shell.inline(claim.right)}</p>"]
-        if claim.evidence:
-            lines.append(f'<p class="bw-evidence">Here: {html.escape(claim.evidence)}</p>')
+    marked = glossary.mark(_BETWEEN.join(map(_one_claim, found))).split(_BETWEEN)  # each term once for all claims
+    draw(heading("Said wrongly elsewhere"))
+    for claim, words in zip(found, marked, strict=True):
+        draw(words)
         if claim.page:
-            lines.append(f'<p class="bw-evidence"><a href="/{claim.page}" target="_self">Try it: {claim.page}</a></p>')
-        parts.append(f'<section class="bw-claim">{"".join(lines)}</section>')
-    draw(heading("Said wrongly elsewhere"), glossary.mark("".join(parts)))
+            view = _VIEWS.get(claim.key)
+            st.button(f"Try it: {view or page_title(claim.page)}", key=f"_try_{claim.key}", type="tertiary",
+                      icon=":material/open_in_new:", on_click=going.to,
+                      args=(View(claim.page, (("view", view),) if view else ()),))
+
+
+def _one_claim(claim: family_claims.Claim) -> str:
+    lines = [f'<p class="bw-wrong">{html.escape(claim.wrong)}</p>', f"<p>{shell.inline(claim.right)}</p>"]
+    if claim.evidence:
+        lines.append(f'<p class="bw-evidence">Here: {html.escape(claim.evidence)}</p>')
+    return f'<section class="bw-claim">{"".join(lines)}</section>'
 
 
 def paper() -> None:

@@ -16,8 +16,9 @@ from bert_core.measures.cost import Measured, activation_memory, crossover, forw
 from bert_core.model import Model
 from ui import components, controls, notices, shell, state
 from ui.state import Here
+from ui.tables import table
 from ui.turns import TURNS
-from ui.views.family_html import draw, small, table, words_of
+from ui.views.family_html import draw, small, words_of
 
 #: Lengths measured, in tokens; those past the position table use its rows again.
 LENGTHS = (16, 32, 64, 128, 256, 384, 512, 768, 1024)

@@ -1,41 +1,15 @@
-"""Tables and cards as HTML: readable at 390 pixels, printable, and reachable by keyboard."""
+"""Headings, small print and lists of words as HTML, for pages that draw them with tables in one element."""
 
 from __future__ import annotations
 
 import functools
 import html
 import tomllib
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from ui import shell
-
-
-def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = (),
-          stacked: bool = False) -> str:
-    """A table that scrolls sideways by itself where the page is narrow.
-
-    Args:
-        caption, columns, rows: plain text, escaped here.
-        numbers: indices of columns set flush right.
-        stacked: where the page is narrow, each row becomes a card instead; for
-            tables of sentences.
-
-    Returns:
-        HTML for `draw`.
-    """
-    def cell(tag: str, index: int, text: str) -> str:
-        scope = ' scope="col"' if tag == "th" else f' data-label="{html.escape(columns[index], quote=True)}"'
-        kind = ' class="bw-number"' if index in numbers else ""
-        return f"<{tag}{scope}{kind}>{html.escape(text)}</{tag}>"
-
-    head = "".join(cell("th", n, text) if text else "<td></td>" for n, text in enumerate(columns))
-    body = "".join("<tr>" + "".join(cell("td", n, text) for n, text in enumerate(row)) + "</tr>" for row in rows)
-    label, kind = html.escape(caption, quote=True), "bw-table bw-stacked" if stacked else "bw-table"
-    return (f'<div class="bw-scroll" role="region" tabindex="0" aria-label="{label}"><table class="{kind}">'
-            f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 
 
 def heading(text: str, level: int = 2) -> str:

@@ -12,7 +12,7 @@ from bert_core.measures import classification
 from bert_core.training.live import classifier
 from bert_core.training.live.specs import FinetuneSpec
 from bert_core.training.live.tables import shipped_task, task_words
-from ui import components, controls, notices, training, visitors
+from ui import components, controls, notices, state, tables, training, visitors
 from ui.training import RunView
 from ui.views import finetune_more, finetune_table
 from ui.views import finetune_runs as runs
@@ -41,8 +41,11 @@ def settings() -> tuple[FinetuneSpec, dict[str, str]]:
 
 
 def status_line(spec: FinetuneSpec) -> str:
-    """The model on screen, for the status bar."""
-    return f"{spec.base} with a new linear layer over [CLS] · CPU, one thread, float32"
+    """The model on screen, for the status bar: the shown run's, else the one that the controls describe."""
+    _, shown = shown_runs(training.current(RUN, FinetuneSpec.kind), spec)
+    spec = shown.spec if shown else spec
+    start = f"{spec.base}'s architecture, random weights," if spec.way == "scratch" else spec.base
+    return f"{start} with a new linear layer over [CLS] · CPU, one thread, float32"
 
 
 def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
@@ -53,8 +56,7 @@ def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
     def draw() -> None:
         now = training.current(RUN, FinetuneSpec.kind)
         buttons(now, spec, files)
-        shown = now if now is not None and now.spec.task == spec.task else None
-        pictures(shown, spec)
+        pictures(now, spec)
         if training.goes_on(now) != going:
             st.rerun()
 
@@ -82,14 +84,22 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
 def begin(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Start a run; the ones before stay in the picture."""
     training.remember(RUN, training.desk().start(visitors.current(), spec, files))
+    state.set_param("epoch", None)
 
 
 # --- pictures ----------------------------------------------------------------
 
 
+def shown_runs(run: RunView | None, spec: FinetuneSpec) -> tuple[list[RunView], RunView | None]:
+    """The runs on the chosen task, and the one that is looked at: the present one or the latest."""
+    run = run if run is not None and run.spec.task == spec.task else None
+    together = runs.runs_of(spec.task, run)
+    return together, run or (together[-1] if together else None)
+
+
 def pictures(run: RunView | None, spec: FinetuneSpec) -> None:
     """The accuracy of each way, a sentence to try, and one closer look."""
-    together = runs.runs_of(spec.task, run)
+    together, shown = shown_runs(run, spec)
     if not any(len(one.folder.arrays("curves")) for one in together):
         if spec.task != "own":
             what_it_reads(spec.task)
@@ -97,8 +107,7 @@ def pictures(run: RunView | None, spec: FinetuneSpec) -> None:
         return
     left, right = st.columns([1.5, 1], gap="large")
     with left:
-        accuracy(together, run)
-    shown = run or together[-1]
+        accuracy(together, shown)
     with right:
         try_out(shown)
     finetune_more.look_closer(shown)
@@ -117,7 +126,7 @@ def what_it_reads(task: str) -> None:
             f"the first {SHOWN_SENTENCES} of each class.</p>")
 
 
-def accuracy(together: list[RunView], run: RunView | None) -> None:
+def accuracy(together: list[RunView], newest: RunView) -> None:
     """Test accuracy by epoch over the baselines of the newest run."""
     names = {way: name for name, way in WAYS.items()}
     curves = []
@@ -126,34 +135,30 @@ def accuracy(together: list[RunView], run: RunView | None) -> None:
         if found is not None and len(found):
             passes = max(1, runs.epochs_of(one))
             curves.append(figures.WayCurve(one.spec.way, names[one.spec.way], np.arange(len(found)) / passes, found))
-    newest = run or together[-1]
     data = runs.data_of(newest)
     baselines = {key: classification.accuracy(found, data.indices("test"))
                  for key, found in newest.folder.arrays("baselines").items()}
+    rows = [(c.name, float(x), float(y)) for c in curves for x, y in zip(c.epochs, c.accuracy)]
+    rows += [(figures.BASELINES[key], "", float(value)) for key, value in baselines.items()]
     components.chart(figures.accuracy_figure(curves, baselines, 1 / len(data.labels)), "tune_accuracy")
-    with st.expander("The numbers as a table"):
-        rows = [{"way": c.name, "share of the run": round(float(x), 3), "right on the test set": round(float(y), 4)}
-                for c in curves for x, y in zip(c.epochs, c.accuracy)]
-        rows += [{"way": figures.BASELINES[key], "share of the run": None, "right on the test set": round(value, 4)}
-                 for key, value in baselines.items()]
-        st.dataframe(rows, hide_index=True, height=240)
+    tables.show_growing(tables.Numbers("Right on the test set", ("way", "share of the run", "right on the test set"),
+                                       rows))
 
 
 def epoch_of(run: RunView) -> int:
-    """The epoch that the visitor looks at; the latest unless they chose another."""
+    """The epoch that the visitor looks at; the latest unless they or their link chose another."""
     frames = [str(n) for n in run.folder.frames()]
     if len(frames) < 2:
         return int(frames[0]) if frames else 0
-    kept, key = st.session_state.get(f"_epoch_{run.id}"), f"epoch_{run.id}_{len(frames)}"
-    chosen = st.select_slider("After epoch", frames, value=kept if kept in frames else frames[-1], key=key,
-                              on_change=keep_epoch, args=(run.id, key, frames[-1]))
-    return int(chosen)
+    key, latest = f"epoch_{run.id}_{len(frames)}", frames[-1]
+    st.session_state[key] = state.param("epoch", lambda raw: frames[frames.index(raw)], latest)
+    return int(st.select_slider("After epoch", frames, key=key, on_change=keep_epoch, args=(key, latest)))
 
 
-def keep_epoch(run_id: str, key: str, latest: str) -> None:
-    """Stay at the chosen epoch while more of them come; whoever chose the latest follows it."""
+def keep_epoch(key: str, latest: str) -> None:
+    """Stay at the chosen epoch while more of them come, in the address; whoever chose the latest follows it."""
     chosen = st.session_state[key]
-    st.session_state[f"_epoch_{run_id}"] = None if chosen == latest else chosen
+    state.set_param("epoch", None if chosen == latest else chosen)
 
 
 # --- a sentence of one's own -------------------------------------------------

@@ -12,7 +12,8 @@ from bert_core.measures import classification
 from bert_core.trace import Trace
 from bert_core.training.live import classifier
 from bert_core.training.live.tables import task_words
-from ui import components, controls, notices, state
+from ui import components, controls, notices, state, tables
+from ui.tables import Numbers
 from ui.training import RunView
 from ui.views import finetune_runs as runs
 
@@ -43,8 +44,12 @@ def errors(run: RunView, epoch: int) -> None:
     wrong = classification.mistakes(found, classes)
     with right:
         st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class.</p>')
-        st.dataframe([{"sentence": data.test[m.index].text, "given": data.labels[m.given], "true": data.labels[m.true],
-                       "how sure": round(m.probability, 3)} for m in wrong[:SHOWN_ERRORS]], hide_index=True, height=300)
+        rows = [(data.test[m.index].text, data.labels[m.given], data.labels[m.true], f"{m.probability:.3f}")
+                for m in wrong[:SHOWN_ERRORS]]
+        if rows:
+            with st.container(height=320, border=False):
+                st.html(tables.table("Wrong answers, the surest first", ("sentence", "given", "true", "how sure"), rows,
+                                     numbers=(3,), stacked=True))
 
 
 def calibration(run: RunView, epoch: int) -> None:
@@ -55,10 +60,10 @@ def calibration(run: RunView, epoch: int) -> None:
     with left:
         components.chart(figures.calibration_figure(found), "calibration")
     with right:
-        st.html(f'<p class="bw-result">Expected calibration error: {100 * found.error:.1f} %. Few examples stand behind'
-                " the points at the left; their number is in the table.</p>")
-        st.dataframe([{"how sure": round(float(c), 3), "how often right": round(float(a), 3), "examples": int(n)}
-                      for c, a, n in zip(found.confidence, found.accuracy, found.count)], hide_index=True)
+        st.html(f'<p class="bw-result">Expected calibration error: {100 * found.error:.1f} %. A small point has few '
+                "examples behind it; their number is in the table.</p>")
+        st.html(tables.table("How sure, how often right", ("how sure", "how often right", "examples"),
+                             [(f"{c:.3f}", f"{a:.3f}", str(n)) for c, a, n in zip(*found[:3])], numbers=(0, 1, 2)))
 
 
 def space(run: RunView, epoch: int) -> None:
@@ -69,8 +74,12 @@ def space(run: RunView, epoch: int) -> None:
         with column:
             st.html(f'<p class="bw-result"><strong>{name.capitalize()}</strong>, epoch {number}</p>')
             vectors = run.folder.arrays(f"epoch-{number}")["cls"]
-            components.chart(figures.space_figure(vectors, data.indices("test"), data.labels, data.texts("test")),
-                             f"space_{name}")
+            classes, texts = data.indices("test"), data.texts("test")
+            components.chart(
+                figures.space_figure(vectors, classes, data.labels, texts), f"space_{name}",
+                Numbers(f"[CLS] of the test set, epoch {number}", ("sentence", "class", "main axis 1", "main axis 2"),
+                        [(text, data.labels[label], *place)
+                         for text, label, place in zip(texts, classes, figures.main_axes(vectors).tolist())]))
 
 
 def attention(run: RunView, epoch: int) -> None:
@@ -83,22 +92,23 @@ def attention(run: RunView, epoch: int) -> None:
         with column:
             st.html(f'<p class="bw-result"><strong>{name.capitalize()}</strong>: what [CLS] looks at, mean over '
                     "heads</p>")
-            components.chart(figures.attention_figure(trace.attention_probs, trace.encoding.tokens), f"attend_{name}")
-            with st.expander("The numbers as a table"):
-                st.dataframe(attention_rows(trace), hide_index=True)
+            components.chart(figures.attention_figure(trace.attention_probs, trace.encoding.tokens), f"attend_{name}",
+                             attention_numbers(trace))
 
 
-def attention_rows(trace: Trace) -> list[dict[str, float]]:
+def attention_numbers(trace: Trace) -> Numbers:
     """A row for each layer: the share of [CLS]'s attention that each token gets."""
     share = trace.attention_probs[:, :, 0, :].mean(axis=1)  # (L, Tk)
     names = [f"{n} {token}" for n, token in enumerate(trace.encoding.tokens)]
-    return [{"layer": n + 1} | {name: round(float(value), 4) for name, value in zip(names, row)}
-            for n, row in enumerate(share)]
+    return Numbers("What [CLS] looks at, mean over heads", ("layer", *names),
+                   [(n + 1, *row) for n, row in enumerate(share.tolist())])
 
 
 def loss(run: RunView, epoch: int) -> None:
     """Training loss of each step."""
-    components.chart(figures.loss_figure(run.folder.arrays("curves")["loss"]), "tune_loss")
+    values = run.folder.arrays("curves")["loss"]
+    components.chart(figures.loss_figure(values), "tune_loss", Numbers(
+        "Training loss of each step", ("optimiser step", "loss (nats)"), list(enumerate(values.tolist(), 1))))
 
 
 def keep(run: RunView, epoch: int) -> None:

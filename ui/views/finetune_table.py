@@ -6,6 +6,10 @@ import streamlit as st
 
 from bert_core.training.live import tables
 from ui import notices
+from ui import tables as html_tables
+
+#: Rows listed that were left out.
+SHOWN_BAD = 100
 
 
 def upload() -> dict[str, str]:
@@ -44,5 +48,8 @@ def chosen_files(table: tables.Table) -> dict[str, str]:
                  f"from, {len(data.test):,} for the test; {len(chosen.bad)} left out.")
     if chosen.bad:
         with st.expander(f"Rows that were left out: {len(chosen.bad)}"):
-            st.dataframe([{"line": row.line, "why": row.why} for row in chosen.bad], hide_index=True, height=200)
+            st.html(html_tables.table("Rows that were left out", ("line", "why"),
+                                      [(str(row.line), row.why) for row in chosen.bad[:SHOWN_BAD]], numbers=(0,)))
+            if len(chosen.bad) > SHOWN_BAD:
+                st.caption(f"The first {SHOWN_BAD} of {len(chosen.bad):,}.")
     return {"train.tsv": tables.write_rows(data.train), "test.tsv": tables.write_rows(data.test)}

@@ -10,10 +10,12 @@ import streamlit as st
 from bert_core.figures import meaning as figures
 from bert_core.figures.meaning import YOURS, Line
 from bert_core.measures.meaning import Neighbour, Occurrence, cosines_by_layer, nearest, project
-from bert_core.measures.similarity import similarity_matrix
+from bert_core.measures.similarity import RandomPairs, similarity_matrix
+from bert_core.trace import Array
 from ui import components, controls, state
 from ui.state import Here
-from ui.views.meaning_data import MOST_LINES, PARTS, WordSet, library, word_set
+from ui.tables import Numbers
+from ui.views.meaning_data import MOST_CHARACTERS, MOST_LINES, PARTS, WordSet, library, word_set
 from ui.views.task_models import examples, lines, marked, say, signed
 
 #: Sentences that the matrices can bear.
@@ -29,12 +31,23 @@ def draw_layers(here: Here) -> None:
     curves = figures.layer_lines(by_layer, words.senses)
     baseline = library(here.model).baseline
     say(_in_words(words, curves), strong=True)
-    components.chart(figures.layer_figure(curves, by_layer.to_static.mean(axis=1), baseline), "meaning_layers")
+    static = by_layer.to_static.mean(axis=1)
+    components.chart(figures.layer_figure(curves, static, baseline), "meaning_layers",
+                     _layer_numbers(curves, static, baseline))
     if not np.isfinite(by_layer.to_static).all():
         say(f"{here.model}'s word table is narrower than its layers, so no cosine to a static vector is drawn.")
     random = signed(baseline.mean[-1], plus="")
     say(f"In the last layer two random words of different sentences have cosine {random} on average: "
         "read every other line against that, not against 0.")
+
+
+def _layer_numbers(curves: list[Line], static: Array, baseline: RandomPairs) -> Numbers:
+    """The cosines of the chart by layer; `static` (L+1,) as layer_figure takes it."""
+    found = {line.name: line.values for line in curves} | {"two random words": baseline.mean}
+    if np.isfinite(static).all():
+        found["with its own static vector"] = static
+    return Numbers("Cosine by layer", ("layer", *found), [
+        (name, *map(float, values)) for name, *values in zip(figures.layer_names(len(static)), *found.values())])
 
 
 def _in_words(words: WordSet, curves: list[Line]) -> str:
@@ -64,7 +77,10 @@ def draw_map(here: Here) -> None:
         return
     layer = _layer(words.found[0])
     projection = project(np.stack([one.states[layer] for one in words.found]))
-    components.chart(figures.map_figure(projection, words.found, words.senses), "meaning_map")
+    components.chart(figures.map_figure(projection, words.found, words.senses), "meaning_map", Numbers(
+        "Where each occurrence lies", ("sentence", "meaning", "first direction", "second direction"),
+        [(one.text, sense, *map(float, point))
+         for one, sense, point in zip(words.found, words.senses, projection.points)]))
     say(f"The two directions are fitted on exactly these {len(words.found)} points and hold "
         f"{100 * projection.explained.sum():.0f} % of their variance; what differs in the rest is not in the picture.")
     rows = [(sense, one.text) for one, sense in zip(words.found, words.senses)]
@@ -110,9 +126,8 @@ def _neighbours(title: str, found: list[Neighbour]) -> None:
 
 def draw_sentences(here: Here) -> None:
     """Three cosine matrices of whole sentences: [CLS], mean of tokens, static mean."""
-    typed = st.text_area("Sentences, one a line", key="compare_lines", height=110, max_chars=3000, bind="query-params",
-                         placeholder="Empty: eight shipped sentences.") or ""
-    own = [line.strip() for line in typed.splitlines() if line.strip()][:MOST_LINES]
+    own = controls.lines("Sentences, one a line", "compare_lines", MOST_CHARACTERS,
+                         "Empty: eight shipped sentences.")[:MOST_LINES]
     wanted = (here.text, here.pair, *(own or examples("meaning")["similarity"]))
     sentences = list(dict.fromkeys(text for text in wanted if text and text.strip()))[:MOST_SENTENCES]
     traces = state.traces([here.request(text=text, pair=None, parts=PARTS) for text in sentences])
@@ -124,5 +139,6 @@ def draw_sentences(here: Here) -> None:
     for place, (kind, title) in zip(st.columns(3, gap="small"), titles.items()):
         with place:
             cosines = similarity_matrix([trace for _, trace in kept], kind, layer)
-            components.chart(figures.matrix_figure(cosines, names, title, components.ink()), f"meaning_{kind}")
+            numbers = Numbers(title, ("sentence", *names), [(name, *row) for name, row in zip(names, cosines.tolist())])
+            components.chart(figures.matrix_figure(cosines, names, title, components.ink()), f"meaning_{kind}", numbers)
     lines([f"<b>{name}</b>&ensp;{html.escape(text)}" for name, (text, _) in zip(names, kept)])

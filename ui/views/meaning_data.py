@@ -86,10 +86,9 @@ def word_set(here: Here) -> WordSet | None:
 
 def _own_sentences(here: Here) -> list[str]:
     """The visitor's sentence, second sentence, and further lines."""
-    more = st.text_area("More sentences, one a line", key="lines", height=110, max_chars=MOST_CHARACTERS,
-                        bind="query-params", placeholder="They join your sentence above in the picture.") or ""
-    lines = [line.strip() for line in more.splitlines() if line.strip()][:MOST_LINES]
-    return list(dict.fromkeys(text for text in (here.text, here.pair, *lines) if text and text.strip()))
+    more = controls.lines("More sentences, one a line", "lines", MOST_CHARACTERS,
+                          "They join your sentence above in the picture.")[:MOST_LINES]
+    return list(dict.fromkeys(text for text in (here.text, here.pair, *more) if text and text.strip()))
 
 
 def _sentences(entry: dict | None, word: str, tokenizer: Tokenizer) -> tuple[list[str], list[str]]:

@@ -16,7 +16,7 @@ from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import learn_vocabulary, shipped_text, split_text
 from bert_core.training.packing import IS_NEXT, NO_PAIR
-from ui import components, controls, notices
+from ui import components, controls, notices, tables
 from ui.training import RunView
 from ui.views import pretrain_runs
 
@@ -42,8 +42,9 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
     if run is None and under is None:
         notices.note("The curves begin with the first steps: words guessed right, losses, learning rate, gradient.")
         return
-    shown = [RunCurves(pretrain_runs.name_of(one.spec) + when, one.folder.arrays("curves") or EMPTY)
-             for one, when in ((run, ""), (under, " (before)")) if one is not None]
+    shown = [RunCurves(pretrain_runs.name_of(one.spec) + " (before)" * before, one.folder.arrays("curves") or EMPTY,
+                       one.spec.causal, before)
+             for one, before in ((run, False), (under, True)) if one is not None]
     levels = (run or under).folder.values("levels") if run or under else None
     steps = max([spec.steps, *(one.spec.steps for one in (run, under) if one)])
     left, right = st.columns([1.15, 1])
@@ -81,15 +82,12 @@ def loss_levels(levels: Mapping[str, float] | None) -> list[Level]:
 
 def numbers(shown: list[RunCurves]) -> None:
     """The held-out numbers of the curves as a table."""
-    with st.expander("The numbers as a table"):
-        for run in shown:
-            found = run.curves
-            columns = (found["held_step"], found["held_loss"], found["held_accuracy"], found["held_nsp"])
-            rows = [{"step": int(step), "held-out loss (nats)": round(float(loss), 3),
-                     "guessed right": round(float(right), 4), "NSP right": round(float(nsp), 3)}
-                    for step, loss, right, nsp in zip(*columns)]
-            st.caption(run.name)
-            st.dataframe(rows, hide_index=True, height=240)
+    found = []
+    for run in shown:
+        columns = (run.curves[f"held_{kind}"] for kind in ("step", "loss", "accuracy", "nsp"))
+        rows = [(int(step), float(loss), float(right), float(nsp)) for step, loss, right, nsp in zip(*columns)]
+        found.append(tables.Numbers(run.name, ("step", "held-out loss (nats)", "guessed right", "NSP right"), rows))
+    tables.show_growing(*found)
 
 
 # --- a batch -----------------------------------------------------------------

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import html
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -17,8 +17,6 @@ from bert_core import load
 from bert_core.serving.rooms import View
 from ui import controls, going, notices, state
 from ui.state import Here
-
-Value = TypeVar("Value")
 
 #: How a stretch of text is marked, in either theme.
 MARK = "background:color-mix(in srgb, #E69F00 34%, transparent);color:inherit;border-radius:4px;padding:0 3px"
@@ -102,15 +100,6 @@ def follow(key: str, default: str) -> None:
     if before is not None and st.session_state.get(key) == before:
         st.session_state[key] = default
     st.session_state[DEFAULT_OF + key] = default
-
-
-def attempt(action: Callable[[], Value]) -> Value:
-    """Do it, or show the one-line problem and end the page."""
-    try:
-        return action()
-    except ValueError as problem:
-        state.stop(str(problem))
-        raise
 
 
 def put(text: str, pair: str | None = None) -> None:

@@ -14,7 +14,7 @@ from bert_core.tasks import Answer, Window, answer_windows, best_answers
 from bert_core.tasks.answers import MAX_ANSWER, answer_grids
 from ui import components, controls, state
 from ui.state import Here
-from ui.views.task_models import attempt, examples, follow, lines, marked, or_example, say, share, try_buttons
+from ui.views.task_models import examples, follow, lines, marked, or_example, say, share, try_buttons
 
 #: Answers in the list.
 TOP = 5
@@ -33,7 +33,8 @@ def draw(here: Here) -> Here:
         say("Ask in “Sentence”, and put the text that holds the answer in “Second sentence”; or try one above.",
             strong=True)
         return here
-    windows = attempt(lambda: answer_windows(state.engine(), here.text, here.pair, here.model))
+    windows = state.or_stop(
+        lambda: answer_windows(state.engine(), here.text, here.pair, here.model, visitor=state.visitor()))
     best = best_answers(windows, here.pair, top=TOP)
     st.html(f'<p style="font-size:1.2rem">{marked(here.pair, best[0].start, best[0].end)}</p>')
     say(_in_words(best[0], windows, here), strong=True)

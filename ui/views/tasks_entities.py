@@ -11,7 +11,7 @@ from bert_core.tasks import Reading, find_entities
 from bert_core.tasks.entities import AGGREGATIONS, OUTSIDE, kind_of
 from ui import components, controls, notices, shell, state
 from ui.state import Here
-from ui.views.task_models import attempt, examples, or_example, say, try_buttons
+from ui.views.task_models import examples, or_example, say, try_buttons
 
 RULES = {
     "first": "the first one speaks for the word", "average": "their probabilities are averaged",
@@ -32,7 +32,7 @@ def draw(here: Here) -> Here:
     here = replace(or_example(here, shipped[0]), pair=None)
     shell.say_cut(here)
     rule = controls.choice("Pieces of one word", ["first", *(a for a in AGGREGATIONS if a != "first")], "pieces")
-    reading = attempt(lambda: find_entities(state.engine(), here.text, here.model, rule))
+    reading = state.or_stop(lambda: find_entities(state.engine(), here.text, here.model, rule, state.visitor()))
     if not reading.tokens:
         notices.note("There is no word to label.")
         return here

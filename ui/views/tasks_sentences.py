@@ -11,6 +11,7 @@ from bert_core.figures import tasks as figures
 from bert_core.measures.similarity import cosine_to, sentence_vector, unit
 from ui import components, notices, shell, state
 from ui.state import Here
+from ui.tables import Numbers
 from ui.views.cls_answer import answer, labels_of, side, verdict
 from ui.views.task_models import examples, or_example, say, share, signed, try_buttons
 
@@ -86,7 +87,10 @@ def _draw_tokens(first: Trace, second: Trace, model: str) -> None:
     a, b = unit(first.hidden_states[-1][list(rows)]), unit(second.hidden_states[-1][list(columns)])
     names = [[f"{n} {trace.encoding.tokens[n]}" for n in places]
              for trace, places in ((first, rows), (second, columns))]
-    components.chart(figures.token_pairs_figure(np.clip(a @ b.T, -1.0, 1.0), *names), "pair_tokens")
+    cosines = np.clip(a @ b.T, -1.0, 1.0)
+    components.chart(figures.token_pairs_figure(cosines, *names), "pair_tokens", Numbers(
+        "Cosine of every token of the first sentence to every token of the second", ("token", *names[1]),
+        [(name, *values) for name, values in zip(names[0], cosines.tolist())]))
     say(f"Each sentence was read on its own by {model}; the map compares their tokens in the last layer.")
 
 

@@ -1,0 +1,77 @@
+"""The models that a process keeps in memory: those used last, within a number and a size."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+import torch
+
+from bert_core.load import Loaded
+from bert_core.serving.cache import asked_bytes
+
+#: Models kept in memory at once, and bytes of their weights unless BOTH_WAYS_MODELS_MB says otherwise.
+MAX_MODELS, MODEL_BYTES = 12, 6 * 2**30
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp64": torch.float64}
+
+
+class KeptModels:
+    """Loads each model once, whoever asks at the same moment, and keeps it as long as there is room.
+
+    Args:
+        default: a model that is never dropped.
+        load: (name, precision) -> the model; other models are at hand meanwhile.
+    """
+
+    def __init__(self, default: str, load: Callable[[str, str], Loaded]):
+        self.default, self._load = default, load
+        self.bytes = asked_bytes("BOTH_WAYS_MODELS_MB", MODEL_BYTES)
+        self._models: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loading: dict[tuple[str, str], threading.Lock] = {}
+
+    def get(self, name: str, precision: str = "fp32") -> Loaded:
+        """The model of this name in this precision, loaded on first use."""
+        key = (name, precision)
+        with self._lock:
+            if key in self._models:
+                self._models.move_to_end(key)
+                return self._models[key]
+            one_at_a_time = self._loading.setdefault(key, threading.Lock())
+        with one_at_a_time:  # others go on with the models that are there
+            with self._lock:
+                if key in self._models:
+                    return self._models[key]
+            try:
+                fresh = self._load(*key)
+                with self._lock:
+                    self._keep(key, fresh)
+            finally:
+                with self._lock:
+                    self._loading.pop(key, None)
+            return fresh
+
+    def replace(self, loaded: Loaded) -> None:
+        """Keep this one under its name, in place of any that had it."""
+        with self._lock:
+            for key in [k for k in self._models if k[0] == loaded.name]:
+                del self._models[key]
+            self._keep((loaded.name, "fp32"), loaded)
+
+    def names(self) -> list[tuple[str, str]]:
+        """(name, precision) of what is kept, the one used last at the end."""
+        with self._lock:
+            return list(self._models)
+
+    def _keep(self, key: tuple[str, str], loaded: Loaded) -> None:
+        """Keep it, and drop the oldest beyond the limits; never the default, nor this one however large."""
+        self._models[key] = loaded
+        others = [k for k in self._models if k[0] != self.default and k != key]
+        while others and (len(self._models) > MAX_MODELS or self._weight_bytes() > self.bytes):
+            del self._models[others.pop(0)]
+
+    def _weight_bytes(self) -> int:
+        """Bytes of all weights; those that shipped models share are counted for each of them."""
+        return sum(loaded.info.parameters * DTYPES[precision].itemsize
+                   for (_, precision), loaded in self._models.items())

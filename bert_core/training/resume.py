@@ -1,0 +1,69 @@
+"""Going on with a run: is it still the run that it was?
+
+A run's folder says in `run.json` what it was begun with. A sitting that asks
+for something else would train another model from there on and record the
+wrong settings, so it is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import safe_open
+
+from bert_core.training.commands import OF_A_SITTING
+from bert_core.training.pretrain import STATE, Trainer, steps_of
+
+#: Settings that name a place on disk; two spellings of one place are the same.
+PLACES = ("corpus", "init", "packed")
+WAY_OUT = "go on with what it had, or give another --out"
+
+
+def earlier_record(out: Path) -> dict[str, Any]:
+    """run.json of the run that goes on in `out`, empty where none does."""
+    if not ((out / STATE).is_file() and (out / "run.json").is_file()):
+        return {}
+    return json.loads((out / "run.json").read_text(encoding="utf-8"))
+
+
+def check_settings(settings: Mapping[str, Any], earlier: Mapping[str, Any]) -> None:
+    """ValueError if a setting differs that makes the run what it is; what an old record lacks is not compared.
+
+    Those of a sitting may differ; `tokens` has a rule of its own, below.
+    """
+    for name, new in settings.items():
+        old = earlier.get(name, new)
+        if name not in (*OF_A_SITTING, "tokens", "out") and _place(name, old) != _place(name, new):
+            flag = name.replace("_", "-")
+            raise ValueError(f"{settings['out']} holds a run with --{flag} {old!r}, not {new!r}; {WAY_OUT}")
+
+
+def _place(name: str, value: Any) -> Any:
+    return os.path.abspath(value) if name in PLACES and value else value
+
+
+def check_tokens(trainer: Trainer, out: Path, earlier: Mapping[str, Any]) -> None:
+    """ValueError if `tokens` changes although the learning rate has begun to fall, by the old number or the new."""
+    recipe = trainer.recipe
+    if earlier.get("tokens", recipe.tokens) == recipe.tokens:
+        return
+    plans = {len(steps_of(trainer.packed, recipe.step_tokens, earlier["tokens"])), trainer.steps}
+    done = steps_done(out)
+    if len(plans) > 1 and done - 1 > min(last_whole_step(steps, recipe.decay) for steps in plans):
+        raise ValueError(f"{out} holds a run with --tokens {earlier['tokens']}, not {recipe.tokens}, and after {done} "
+                         f"steps the learning rate has begun to fall; {WAY_OUT}")
+
+
+def last_whole_step(steps: int, decay: float) -> int:
+    """The last step, counted from 0, whose learning rate has not begun to fall."""
+    return steps - max(1, int(decay * steps))
+
+
+def steps_done(out: Path) -> int:
+    """Steps that the checkpoint of a run has behind it."""
+    with safe_open(out / STATE, "pt") as file:
+        return int(file.metadata()["step"])

@@ -1,0 +1,62 @@
+"""How far accounts agree: Spearman's rho with ties, and nothing where it has no sense."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from bert_core.measures import attribution
+from bert_core.measures.attribution import Target, finish, leave_one_out, rank_agreement, read_target
+from bert_core.trace import TraceRequest, run_batch
+from tests.payloads import drawn, visit
+
+MASK = 6  # [CLS] the dog barked ##s all [MASK] . [SEP]
+
+
+def test_agreement_is_spearmans_with_ties():
+    tied, rising = np.array([1.0, 0.0, 0.0]), np.array([3.0, 1.0, 2.0])
+    rng = np.random.default_rng(4)
+    ours = rank_agreement([tied, rising])
+    assert ours[0][1] == ours[1][0] == pytest.approx(spearmanr(tied, rising).statistic)
+    many = rng.integers(0, 4, size=(3, 40)).astype(float)
+    np.testing.assert_allclose(np.array(rank_agreement(many)), spearmanr(many, axis=1).statistic)
+
+
+def test_an_account_that_says_nothing_agrees_with_none():
+    assert rank_agreement([np.ones(3), np.array([3.0, 1.0, 2.0])]) == [[None, None], [None, 1.0]]
+
+
+def test_the_page_can_show_an_account_that_says_nothing(monkeypatch):
+    from ui.views import attention_attribution as view
+
+    monkeypatch.setattr(view, "rollout", lambda probs: np.full(probs.shape[:1] + probs.shape[2:], 0.25))
+    agreement = drawn(visit("attention", view="Attribution", text="We [MASK] home."), "attention_strips")["agreement"]
+    assert agreement[1] == [None] * len(agreement)
+    assert agreement[0][0] == pytest.approx(1.0)
+
+
+def test_only_the_position_that_is_read_goes_through_the_vocabulary(small, pair_request, monkeypatch):
+    rows = []
+
+    def counted(loaded, requests):
+        traces = run_batch(loaded, requests)
+        rows.extend(len(trace.mlm_logits) for trace in traces)
+        return traces
+
+    monkeypatch.setattr(attribution, "run_batch", counted)
+    finish(leave_one_out(small, pair_request, Target("mlm", 11, MASK)))
+    assert rows
+    assert max(rows) == 2  # what is read, and what is left out
+
+
+@pytest.mark.parametrize("request_", [TraceRequest("the dog barked"), TraceRequest("the [MASK] barked"),
+                                      TraceRequest("the dog barked", masked=(1,)),
+                                      TraceRequest("the dog barked", replaced=((2, 4),))])
+def test_a_position_is_read_whether_it_is_masked_or_not(small, request_):
+    for position in range(5):
+        whole = run_batch(small, [TraceRequest(**{**vars(request_), "all_logits": True})])[0]
+        assert read_target(small, request_, Target("mlm", 11, position)) == pytest.approx(
+            whole.mlm_logits[position, 11], abs=1e-12)
+    found = finish(leave_one_out(small, request_, Target("mlm", 11, 2)))
+    assert len(found.values) == 5

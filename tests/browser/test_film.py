@@ -1,0 +1,125 @@
+"""The film of a training run as a component by itself: no server, its data handed to it one after the other."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from ui import components
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+TOKENS, WORDS = ["[CLS]", "anna", "[MASK]", "[SEP]"], ["dog", "cat"]
+#: Gives the component its data as Streamlit does: the same parent each time, messages kept in `sent`.
+DRAW = """(raw) => {
+  window.parent_ ??= document.body.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
+  window.sent ??= [];
+  const data = Uint8Array.from(atob(raw), (one) => one.charCodeAt(0));
+  window.mount({ parentElement: window.parent_, data, setTriggerValue: (_, message) => window.sent.push(message) });
+}"""
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """An empty page with the component's script, its clock stopped."""
+    made = browser.new_page()
+    made.clock.install(time=0)
+    errors: list[str] = []
+    made.on("pageerror", lambda error: errors.append(str(error)))
+    script = components.source("live_film")[0].replace("export default function", "window.mount = function")
+    made.add_script_tag(content=script, type="module")
+    made.wait_for_function("() => !!window.mount")
+    made.clock.pause_at(60_000)
+    yield made
+    made.close()
+    assert not errors
+
+
+@pytest.fixture
+def show(page: Page) -> Callable[..., None]:
+    """show(count, frame=...): a film of so many frames, at steps 0, 10, 20, ..."""
+    def draw(count: int, frame: int | None = None) -> None:
+        header = {
+            "steps": [10 * n for n in range(count)], "tokens": TOKENS, "gaps": [2], "cut": 0,
+            "guesses": [[[[f"word{n}", 0.5]]] for n in range(count)], "words": WORDS, "groups": ["pet", "pet"],
+            "layer": 0, "head": 0, **({} if frame is None else {"frame": frame}),
+        }
+        places = np.arange(count * 4, dtype=np.float32).reshape(count, 2, 2)
+        data = components.pack(header, {"attention": np.zeros((count, 1, 2, 4, 4), np.uint8), "places": places})
+        page.evaluate(DRAW, base64.b64encode(data).decode())
+    return draw
+
+
+def scrub(page: Page, frame: int) -> None:
+    """Let go of the slider at a frame."""
+    page.evaluate("""(frame) => {
+      const range = window.parent_.querySelector(".film-range");
+      range.value = String(frame);
+      range.dispatchEvent(new Event("input"));
+      range.dispatchEvent(new Event("change"));
+    }""", frame)
+
+
+def at(page: Page) -> str:
+    """What the film says of where it stands."""
+    return page.locator(".film-step").inner_text()
+
+
+def test_a_film_that_plays_goes_on_into_the_frames_that_arrive_meanwhile(page, show):
+    show(3, frame=0)
+    page.get_by_role("button", name="Play the film").click()
+    page.clock.run_for(430)
+    assert at(page) == "after 10 steps"
+    show(6, frame=0)
+    page.clock.run_for(420 * 4)
+    assert at(page) == "after 50 steps"
+    assert page.locator(".film-token").inner_text() == "word5"
+    page.clock.run_for(420)
+    assert page.get_by_role("button", name="Play the film").count() == 1
+    assert at(page) == "after 50 steps"
+
+
+def test_a_frame_from_outside_is_gone_to_once(page, show):
+    show(6)
+    assert at(page) == "after 50 steps"
+    show(6, frame=2)
+    assert at(page) == "after 20 steps"
+    page.get_by_role("button", name="Play the film").click()
+    page.clock.run_for(430)
+    show(7, frame=2)
+    assert at(page) == "after 30 steps"
+    show(7)
+    assert at(page) == "after 60 steps"
+    page.clock.run_for(430)
+    assert at(page) == "after 60 steps"
+
+
+def test_late_answers_to_ones_own_frames_move_nothing(page, show):
+    show(6)
+    scrub(page, 3)
+    scrub(page, 1)
+    assert [message["frame"] for message in page.evaluate("window.sent")] == [3, 1]
+    show(6, frame=3)
+    assert at(page) == "after 10 steps"
+    show(6, frame=1)
+    assert at(page) == "after 10 steps"
+    show(6, frame=3)  # this time it is the browser's Back
+    assert at(page) == "after 30 steps"
+
+
+def test_who_stands_at_the_end_follows_the_run(page, show):
+    show(3)
+    show(4)
+    assert at(page) == "after 30 steps"
+    scrub(page, 0)
+    show(4, frame=0)
+    show(5, frame=0)
+    assert at(page) == "random start"
+    scrub(page, 4)
+    assert page.evaluate("window.sent.at(-1).following") is True
+    show(6)
+    assert at(page) == "after 50 steps"

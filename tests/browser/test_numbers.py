@@ -1,0 +1,100 @@
+"""The tables beside the canvases say the Trace's numbers, each in its own row and column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bert_core import TraceRequest, load_engine
+from bert_core.load import load_model
+from bert_core.measures import compare
+from bert_core.measures.attention import head_numbers
+from bert_core.measures.compare import Readers
+from tests.browser.tables import table_says
+from tests.browser.waiting import becomes
+from tests.payloads import drawn
+from tests.payloads import visit as run_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+TEXT, PAIR = "The dog barked all night.", "It slept."
+CLASSIFIER = "twin-bert-sst2"
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return load_engine()
+
+
+def test_every_head_s_numbers_stand_in_its_row_under_their_names(visitor, engine):
+    page = visitor.open("attention", text=TEXT, pair=PAIR, layer=2, head=5)
+    numbers = head_numbers(engine.run(TraceRequest(TEXT, PAIR)))
+    columns = {"Entropy (nats)": numbers.entropy, "Mean distance (tokens)": numbers.distance,
+               "On [CLS] (share)": numbers.cls, "On [SEP] (share)": numbers.sep,
+               "On the token before (share)": numbers.previous, "On the token after (share)": numbers.following,
+               "On itself (share)": numbers.itself}
+    layers, heads = numbers.entropy.shape
+    table_says(page, ["head", *columns], [
+        [f"{layer + 1}-{head + 1}", *(values[layer, head] for values in columns.values())]
+        for layer in range(layers) for head in range(heads)], box=".att-gridtable")
+
+
+def test_a_cell_of_the_sum_and_the_dimensions_of_its_token(visitor, engine):
+    page = visitor.open("embeddings", text=TEXT, pair=PAIR, cell="9,10")
+    trace = engine.run(TraceRequest(TEXT, PAIR))
+    strips = [trace.token_embeddings, trace.segment_embeddings, trace.position_embeddings, trace.embedding_sum,
+              trace.embedding_output]
+    assert trace.tokens[9] == "slept"
+    becomes(page, lambda: [float(term.replace("−", "-")) for term in page.locator(".bw-term b").all_inner_texts()],
+            [pytest.approx(float(strip[9, 10]), abs=1e-4) for strip in strips])
+    table_says(page, ["dimension", "token", "segment", "position", "= sum", "LayerNorm"],
+               [[str(d), *(strip[9, d] for strip in strips)] for d in range(trace.embedding_sum.shape[1])])
+
+
+def test_maps_before_and_after_look_from_rows_to_columns(visitor, engine):
+    page = visitor.open("masking", text=TEXT, mask="2", view="Before and after", layer=3)
+    plain, hidden = (engine.run(TraceRequest(TEXT, masked=masked)) for masked in ((), (2,)))
+    before, after = (trace.attention_probs[2].mean(axis=0) for trace in (plain, hidden))
+    names = [f"“{token}” ({n})" for n, token in enumerate(plain.tokens)]
+    table_says(page, ["map", "from", *names], [
+        [title, name, *row]
+        for title, weights in (("Before", before), ("After", after), ("Change", after - before))
+        for name, row in zip(names, weights, strict=True)], box=".st-key-c_change")
+
+
+def test_each_reader_s_row_of_weights(visitor, engine):
+    page = visitor.open("compare", text=TEXT, at=2, view="Masks and heads", layer=3, head=5)
+    question = compare.question_at(engine.loaded().tokenizer.encode(TEXT), 2)
+    wanted = {"both": 2, "left": 1, "hidden": 2, "right": 3}  # the rows from which “dog” is guessed
+    readings, _ = compare.read(engine, question, Readers("twin-bert", "twin-gpt", "twin-rtl"), tuple(wanted),
+                               ("attention_probs",))
+    rows = [readings[reader].trace.attention_probs[2, 4, row] for reader, row in wanted.items()]
+    tokens = readings["both"].trace.tokens
+    table_says(page, ["looked at", "BERT, both ways", "GPT, left only", "BERT, right side hidden", "Right to left"],
+               [[f"{token} {k}", *(row[k] if row[k] > 0 else "not allowed" for row in rows)]
+                for k, token in enumerate(tokens)])
+
+
+def test_every_operand_from_cls_to_the_logit(visitor):
+    page = visitor.open("cls", text=TEXT, view="The head", **{"class": "negative"})
+    model = load_model(CLASSIFIER).model
+    trace = load_engine().run(TraceRequest(TEXT, model=CLASSIFIER))
+    first, weight = trace.hidden_states[-1, 0], model.weights["classifier.weight"][0].numpy()
+    dense = model.weights["bert.pooler.dense.weight"].numpy() @ first + model.weights["bert.pooler.dense.bias"].numpy()
+    strips = {"[CLS], last layer": first, "pooler: W·[CLS] + b, before tanh": dense, "tanh of it": np.tanh(dense),
+              "weight of “negative”": weight, "weight × pooled": weight * trace.pooled_output}
+    table_says(page, ["dimension", *strips],
+               [[str(d), *(values[d] for values in strips.values())] for d in range(len(first))], box=".bw-operands")
+
+
+def test_the_film_s_open_head_and_the_places_of_its_words(visitor):
+    asked = {"film": "Anna the [MASK] bakes the bread.", "layer": 2, "head": 3}
+    page = visitor.open("pretrain", **asked)
+    film = drawn(run_page("pretrain", **asked), "live_film")
+    weights = (film["arrays"]["attention"][0, 1, 2] / 255.0) ** 2
+    names = [f"{n} {token}" for n, token in enumerate(film["tokens"])]
+    table_says(page, ["from", *names], [[name, *row] for name, row in zip(names, weights, strict=True)],
+               box=".film-looks")
+    table_says(page, ["word", "kind", "axis 1", "axis 2"], [
+        [word, group, *place] for word, group, place in
+        zip(film["words"], film["groups"], film["arrays"]["places"][0], strict=True)], box=".film-lies")

@@ -1,0 +1,44 @@
+"""Each step of a lesson, opened by its own button, stands on the view that its words speak of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.payloads import is_ready, visit
+from ui.views.class_lessons import Lesson, lessons
+
+#: View by lesson and step; None on a page that has no views.
+VIEWS = {
+    "tokens": ("Step by step", "Step by step"),
+    "embeddings": ("The sum", "Switch off and shuffle"),
+    "gap": ("Fill the gap", "Fill the gap"),
+    "masking": ("80/10/10", "Paper tables"),
+    "attention": ("All heads", "Step by step"),
+    "proof": ("Act", "Attribution"),
+    "both-ways": ("Side by side", "Reveal"),
+    "cls": ("Answer",),
+    "nsp": ("Next sentence",),
+    "meaning": ("By layer",),
+    "learning": ("Curves", "Curves"),
+    "tasks": (None, "Entities", "Answers"),
+    "size": ("Anatomy", "Cost", "Wrong claims"),
+}
+STEPS = [pytest.param(number, lesson, n, id=f"{lesson.key}-{n}")
+         for number, lesson in enumerate(lessons(), 1) for n in range(1, len(lesson.steps) + 1)]
+
+
+def test_every_step_is_in_the_list():
+    assert {key: len(views) for key, views in VIEWS.items()} == {one.key: len(one.steps) for one in lessons()}
+
+
+@pytest.mark.parametrize(("number", "lesson", "n"), STEPS)
+def test_a_step_opens_the_view_that_it_speaks_of(number: int, lesson: Lesson, n: int):
+    at = visit("class", lesson=f"{number}. {lesson.title}")
+    at.button(key=f"_step_{lesson.key}_{n}").click().run()
+    is_ready(at)
+    step, state = lesson.steps[n - 1], at.session_state
+    assert state["_page"] == step.page
+    switches = [control.value for control in at.get("button_group") if control.key == "view"]
+    assert switches == [view for view in [VIEWS[lesson.key][n - 1]] if view]
+    for key, value in step.link:
+        assert state[key] == value

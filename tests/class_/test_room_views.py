@@ -1,0 +1,165 @@
+"""What a room's class gets to see of the teacher's page, and what a refused view costs: nothing but itself."""
+
+from __future__ import annotations
+
+import urllib.parse
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bert_core.serving.rooms import MAX_VALUE, View
+from tests.payloads import page, said, visit
+from ui import rooms
+
+
+@pytest.fixture
+def room():
+    """(code, key) of an open room; closed at the end."""
+    code, key = rooms.registry().open()
+    yield code, key
+    rooms.registry().close(code, key)
+
+
+def teach(room, name: str, **parameters: object) -> AppTest:
+    at = page(name, **parameters)
+    at.session_state["_teaching"] = room
+    return at.run()
+
+
+def go_on(at: AppTest, name: str, **parameters: str) -> AppTest:
+    """To another page by the sidebar, which leaves the address empty, or by one with parameters."""
+    at.switch_page(f"pages/{name}.py")
+    at.query_params.clear()
+    for key, value in parameters.items():
+        at.query_params[key] = value
+    return at.run()
+
+
+def shown(room) -> View:
+    return rooms.registry().teacher_state(*room).view
+
+
+def test_a_text_past_the_rooms_bound_is_said_and_costs_no_control(room):
+    at = teach(room, "tokens", text="Paris is big.")
+    before = shown(room)
+    at.text_input(key="text").set_value("x" * (MAX_VALUE + 1)).run()
+    assert "too long for a room" in said(at)
+    assert "the class does not see this page" in said(at)
+    assert shown(room) == before
+    at.text_input(key="text").set_value("So is Rome.").run()
+    assert "the class sees this page" in said(at)
+    assert dict(shown(room).widgets)["text"] == "So is Rome."
+
+
+def test_an_ended_room_ends_its_teachers_control():
+    code, key = rooms.registry().open()
+    at = teach((code, key), "class")
+    rooms.registry().close(code, key)
+    at.run()
+    assert f"there is no room {code}" in said(at)
+    assert "_teaching" not in at.session_state
+
+
+def pages_of_thirty() -> None:
+    """A page of thirty controls; which one the session says."""
+    import streamlit as st
+
+    from ui import controls, going
+
+    name = st.session_state["_page"]
+    for n in range(30):
+        controls.toggle(f"{name} {n}", f"{name}{n}")
+    st.text(",".join(key for key, _ in going.present_view(name).widgets))
+
+
+def test_controls_of_pages_visited_before_are_not_sent():
+    at = AppTest.from_function(pages_of_thirty)
+    for name in ("a", "b", "a"):
+        at.session_state["_page"] = name
+        keys = at.run().text[0].value.split(",")
+        assert sorted(keys) == sorted(f"{name}{n}" for n in range(30))
+
+
+def test_a_first_visit_sends_the_controls_with_what_a_page_before_left_in_them(room):
+    at = teach(room, "masking", k="9")
+    assert dict(shown(room).widgets)["k"] == 9
+    go_on(at, "tokens")
+    assert "k" not in dict(shown(room).widgets)
+    go_on(at, "masking")
+    assert dict(shown(room).widgets)["k"] == 9
+
+
+def test_parameters_go_along_under_the_name_of_another_pages_slider(room):
+    at = teach(room, "code")
+    at.slider(key="layer").set_value(3).run()
+    assert dict(shown(room).widgets)["layer"] == 3
+    go_on(at, "attention", layer="5", head="2")
+    view = shown(room)
+    assert "layer" not in dict(view.widgets)
+    assert dict(view.parameters) == {"layer": "5", "head": "2"}
+
+
+def test_a_link_has_the_parameters_and_not_another_pages_slider():
+    at = visit("code")
+    at.slider(key="layer").set_value(3).run()
+    go_on(at, "attention", layer="5", head="2")
+    go_on(at, "class", view="Present")
+    link = urllib.parse.urlsplit(at.code[0].value)
+    assert link.path.endswith("attention")
+    asked = urllib.parse.parse_qs(link.query)
+    assert (asked["layer"], asked["head"]) == (["5"], ["2"])
+
+
+def test_a_follower_whose_code_has_a_slider_opens_the_parameters(room):
+    student = visit("code", room=room[0])
+    student.slider(key="layer").set_value(3).run()
+    rooms.registry().show(*room, View("attention", (("text", "Paris is big."),), (("head", "2"), ("layer", "5"))))
+    student.run()
+    assert not student.exception
+    assert student.session_state["_page"] == "attention"
+    assert student.query_params["layer"] == "5"
+    rooms.registry().show(*room, View("attention", (("text", "Paris is big."),), (("head", "1"), ("layer", "4"))))
+    student.run()
+    assert not student.exception
+    assert student.query_params["layer"] == "4"
+
+
+@pytest.mark.parametrize(("view", "key"), [("By layer", "lines"), ("Sentences", "compare_lines")])
+def test_typed_lines_reach_a_follower_on_the_same_page(room, view, key):
+    student = visit("meaning", view=view, room=room[0])
+    at = teach(room, "meaning", view=view)
+    student.run()
+    at.text_area(key=key).set_value("He sat on the bank of the river.\nThe bank lent me money.").run()
+    at.run()
+    assert dict(shown(room).widgets)[key].startswith("He sat")
+    student.run()
+    said(student)
+    assert student.text_area(key=key).value == at.text_area(key=key).value
+
+
+def test_who_lets_go_and_joins_again_goes_along_at_once(room):
+    rooms.registry().show(*room, View("tokens", (("text", "Paris is big."),)))
+    student = visit("class", room=room[0])
+    assert student.session_state["_page"] == "tokens"
+    student.button(key="_let_go").click().run()
+    go_on(student, "class")
+    assert student.session_state["_page"] == "class"
+    go_on(student, "class", room=room[0])
+    assert student.session_state["_page"] == "tokens"
+
+
+def ballot(code: str, seat: str) -> None:
+    """A page with nothing but the running poll."""
+    from ui import rooms
+
+    rooms._vote(code, seat, rooms.registry().follow(code, seat).poll)
+
+
+def test_the_same_sentence_asked_again_has_counted_nothing_yet(room):
+    student = AppTest.from_function(ballot, args=(room[0], rooms.registry().join(room[0])))
+    for _ in range(2):
+        rooms.registry().ask(*room, "I drink [MASK].")
+        assert "Counted" not in said(student.run())
+        student.text_input(key="_guess").set_value("tea")
+        assert "Counted: tea" in said(student.button[0].click().run())
+        rooms.registry().end_poll(*room)

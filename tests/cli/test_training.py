@@ -1,0 +1,131 @@
+"""Training's own commands: bad numbers, empty data, models of another kind; JSON only with --json."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.adapters.families import FAMILIES, make_family
+from tests.training.tiny import corpus
+
+PRETRAIN = ("pretrain", "--corpus", "c", "--objective", "mlm", "--init", "scratch", "--out", "o")
+FINETUNE = ("finetune", "--task", "sst2", "--data", "d", "--out", "o")
+EVALUATE = ("evaluate", "--task", "mlm", "--data", "d")
+
+
+@pytest.fixture
+def file(tmp_path):
+    """file(text) -> its path."""
+    def write(text: str) -> str:
+        path = tmp_path / "data.txt"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+@pytest.mark.parametrize(("command", "flag", "values"), [
+    *((PRETRAIN, flag, ("0", "-3", "1.5", "x")) for flag in (
+        "--tokens", "--pack-tokens", "--excerpt", "--step-tokens", "--micro-tokens", "--layers", "--hidden", "--heads",
+        "--vocab-size")),
+    *((PRETRAIN, flag, ("0", "-1", "nan", "inf")) for flag in ("--lr", "--head-lr")),
+    *((PRETRAIN, flag, ("-0.1", "1.1", "nan")) for flag in ("--warmup", "--decay")),
+    *((PRETRAIN, flag, ("0", "1.1", "nan")) for flag in ("--mask-rate", "--loss-fraction")),
+    *((PRETRAIN, flag, ("-1", "nan")) for flag in ("--nsp-weight", "--save-seconds", "--stop-after", "--seed")),
+    *((FINETUNE, flag, ("0", "-3", "1.5")) for flag in ("--limit", "--batch")),
+    (FINETUNE, "--epochs", ("0", "-1", "nan", "inf")), (FINETUNE, "--rank", ("-1",)), (FINETUNE, "--lr", ("0",)),
+    (FINETUNE, "--word-dropout", ("-0.1", "2")), (FINETUNE, "--seed", ("-1",)),
+    *((EVALUATE, flag, ("0", "-3", "1.5")) for flag in ("--limit", "--seeds")),
+], ids=lambda value: value[0] if isinstance(value, tuple) else value)
+def test_numbers_have_bounds(command, flag, values, refused):
+    for value in values:
+        assert f"argument {flag}: must be a" in refused(*command, f"{flag}={value}")
+
+
+def test_an_empty_source_is_said(refused, tmp_path):
+    folder = corpus(tmp_path / "corpus")
+    (folder / "empty.txt").touch()
+    said = refused("pretrain", "--corpus", str(folder), "--objective", "mlm", "--init", "scratch", "--out",
+                   str(tmp_path / "out"), "--tokens", "500", "--vocab-size", "150", "--hidden", "12", "--heads", "3")
+    assert "no documents in 'empty'" in said
+
+
+@pytest.mark.parametrize(("task", "model"), [
+    ("mlm", "tiny_bert"), ("clm", "tiny_gpt"), ("nsp", "tiny_bert"), ("blimp", "tiny_gpt"), ("sst2", "tiny_classifier"),
+    ("cola", "tiny_classifier"), ("ner", "tiny_ner"), ("stsb", "tiny_bert"),
+])
+def test_empty_data_is_said(task, model, refused, file, request):
+    model = request.getfixturevalue(model)
+    assert "nothing to score" in refused("evaluate", "--task", task, "--data", file("\n \n"), "--model", model)
+
+
+def test_documents_of_one_sentence_have_no_next(refused, file, tiny_bert):
+    data = file("The dog barked.\n\nA cat slept.\n\nWe walked home.\n")
+    assert "no pairs" in refused("evaluate", "--task", "nsp", "--data", data, "--model", tiny_bert)
+
+
+@pytest.mark.parametrize(("task", "model", "text", "words"), [
+    ("squad", "tiny_qa", "{}", "SQuAD 1.1 (KeyError: 'data')"), ("squad", "tiny_qa", "[1]", "SQuAD 1.1"),
+    ("squad", "tiny_qa", '{"data": []}', "nothing to score"),
+    ("squad", "tiny_qa", '{"data": [{"paragraphs": [{"context": "a dog", "qas": [{"id": "1", "question": "who?", '
+                         '"answers": []}]}]}]}', "without an answer"),
+    ("blimp", "tiny_gpt", '{"sentence_good": "a dog"}', "BLiMP (KeyError: 'sentence_bad')"),
+    ("cloze", "tiny_bert", "{}", "cloze items (KeyError: 'items')"),
+    ("cloze", "tiny_bert", '{"items": [{"text": "no gap", "accept": []}]}', "no [MASK]"),
+])
+def test_a_file_of_another_form_is_said(task, model, text, words, refused, file, request):
+    model = request.getfixturevalue(model)
+    assert words in refused("evaluate", "--task", task, "--data", file(text), "--model", model)
+
+
+def test_cloze_scores_the_items_asked_for_or_none(refused, run, tiny_bert, tmp_path):
+    arguments = ("evaluate", "--task", "cloze", "--model", tiny_bert)
+    assert "is not there" in refused(*arguments, "--data", str(tmp_path / "nope.json"))
+    shipped = run(*arguments, "--limit", "3", "--json")
+    assert json.loads(shipped[1])["n"] == 3
+    assert run(*arguments, "--limit", "3", "--json", "--data", str(tmp_path)) == shipped  # a data folder has none
+
+
+def test_all_takes_no_model(refused, tiny_bert):
+    assert "leave out --model" in refused("evaluate", "--all", "--model", tiny_bert, "--data", "d")
+
+
+def test_finetune_without_rows_is_said(refused, file, tiny_bert, tmp_path):
+    rest = ("--model", tiny_bert, "--out", str(tmp_path / "out"))
+    assert "no training rows" in refused("finetune", "--task", "sst2", "--data", file("sentence\tlabel\n"), *rest)
+    elsewhere = {"text": "a cat", "answer_start": 99}  # so that the row is left out
+    asked = file(json.dumps({"data": [{"paragraphs": [{"context": "a dog", "qas": [
+        {"id": "1", "question": "who?", "answers": [elsewhere]}]}]}]}))
+    assert "no training rows" in refused("finetune", "--task", "squad", "--data", asked, *rest)
+
+
+@pytest.mark.parametrize(("family", "words"), [
+    ("unknown: MPNet", "runs through transformers"), ("PhoBERT", "PhobertTokenizer"),
+])
+def test_a_model_or_tokenizer_that_is_transformers_own_is_refused(family, words, refused, file, tmp_path):
+    (tmp_path / "model").mkdir()
+    model = str(make_family(tmp_path / "model", next(one for one in FAMILIES if one.name == family)))
+    data = file("The dog barked.")
+    assert words in refused("evaluate", "--task", "mlm", "--data", data, "--model", model)
+    assert words in refused("export", model, str(tmp_path / "out"))
+    assert "both-way BERT" in refused("finetune", "--task", "sst2", "--data", file("x\ty\na dog\t1\n"), "--model",
+                                      model, "--out", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_json_only_where_it_is_asked_for(run, file, tiny_gpt, tmp_path):
+    arguments = ("evaluate", "--task", "clm", "--data", file("The dog barked.\nShe slept."), "--model", tiny_gpt)
+    code, out, error = run(*arguments, "--json")
+    found = json.loads(out)
+    assert (code, error, out.count("\n")) == (0, "", 1)
+    code, out, error = run(*arguments)
+    assert (code, error) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["task", "clm"]
+    assert ["n", "2"] in lines
+    assert ["loss", f"{found['loss']:.4f}"] in lines
+    assert len(lines) == len(found)
+    code, out, _ = run("export", tiny_gpt, str(tmp_path / "out"))
+    assert code == 0
+    assert f"  folder           {tmp_path / 'out'}\n" in out

@@ -1,0 +1,36 @@
+"""A seat is free again at once, however the code was typed."""
+
+import pytest
+
+from bert_core.serving.rooms import Rooms
+
+
+@pytest.mark.parametrize("typed", [lambda code: code, lambda code: f" {code[:2].lower()}-{code[2:]} "])
+def test_leaving_by_the_code_as_typed_frees_the_seat(typed):
+    rooms = Rooms()
+    code, _ = rooms.open()
+    seat, other = rooms.join(typed(code)), rooms.join(code)
+    rooms.leave(typed(code), seat)
+    assert rooms.follow(code, other).followers == 1
+
+
+@pytest.mark.parametrize("code", ["", "no code", "ZZZZZ"])
+def test_leaving_where_there_is_no_room_does_nothing(code):
+    Rooms().leave(code, "seat")
+
+
+def test_who_leaves_takes_the_guess_along_while_the_poll_runs():
+    rooms = Rooms()
+    code, key = rooms.open()
+    seats = [rooms.join(code) for _ in range(3)]
+    rooms.ask(code, key, "A [MASK] barked.")
+    for seat in seats[:2]:
+        rooms.guess(code, seat, "dog")
+    rooms.leave(code, seats[0])
+    again = rooms.join(code)
+    rooms.guess(code, again, "fox")
+    rooms.leave(code, seats[2])  # had made none
+    assert rooms.teacher_state(code, key).poll.guesses == (("dog", 1), ("fox", 1))
+    rooms.reveal(code, key)
+    rooms.leave(code, again)
+    assert rooms.teacher_state(code, key).poll.guesses == (("dog", 1), ("fox", 1))

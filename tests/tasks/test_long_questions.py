@@ -1,0 +1,80 @@
+"""Questions and contexts of any length take a bounded number of passes, and only for who still asks."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bert_core import tasks
+from bert_core.load import load_model
+from bert_core.serving import Superseded
+from bert_core.serving.local import LocalEngine
+from bert_core.tasks import answers
+from bert_core.trace import TraceRequest
+from tests.waiting import gate_passes
+
+CONTEXT = "the dog barked all night in the garden . " * 12
+
+
+@pytest.fixture
+def engine(tiny_qa):
+    engine = LocalEngine(tiny_qa)
+    yield engine
+    engine.close()
+
+
+@pytest.mark.parametrize("question", ["who barked ? " * 300, "[SEP] " * 600, "who [SEP] " * 300, "[CLS]" * 600])
+def test_half_of_the_window_is_left_for_the_context_whatever_was_asked(engine, question):
+    loaded = engine.loaded()
+    cut = answers.cut_question(loaded, question)
+    assert question.startswith(cut)
+    assert len(loaded.tokenizer.encode(cut)) == 2 + loaded.tokenizer.limit // 2
+    windows = tasks.answer_windows(engine, question, CONTEXT)
+    assert all(window.question == cut for window in windows)
+    assert len(windows) < len(loaded.tokenizer.spans(CONTEXT)) / 4
+
+
+def test_windows_are_bounded_and_the_message_says_what_fits(engine, monkeypatch):
+    monkeypatch.setattr(answers, "MAX_WINDOWS", 5)
+    with pytest.raises(ValueError, match=r"more than 5 windows of 37 tokens; shorten it to (\d+) characters") as told:
+        tasks.answer_windows(engine, "who ?", CONTEXT)
+    fits = int(str(told.value).split()[-2])
+    assert len(tasks.answer_windows(engine, "who ?", CONTEXT[:fits])) == 5
+
+
+def test_the_longest_text_of_short_pieces_is_refused_at_once(tiny_qa):
+    with pytest.raises(ValueError, match="the context of 400,000 characters takes more than 256 windows"):
+        answers.window_spans(load_model(tiny_qa), "who ?", "a " * 200_000)
+
+
+@pytest.mark.parametrize("read", [
+    lambda engine, who: tasks.answer_windows(engine, "who barked ?", CONTEXT, visitor=who),
+    lambda engine, who: tasks.find_entities(engine, "paris barked", visitor=who),
+])
+def test_a_newer_request_of_the_visitor_ends_the_older(tiny_qa, tiny_ner, monkeypatch, request, read):
+    engine = LocalEngine(tiny_qa if "0" in request.node.callspec.id else tiny_ner)
+    taken, gate = gate_passes(monkeypatch)
+    holds = threading.Thread(target=engine.run, args=(TraceRequest("a dog"),))
+    holds.start()  # the worker, until the others wait
+    assert taken.wait(60)
+    ended: list[Exception] = []
+
+    def older() -> None:
+        try:
+            read(engine, "ann")
+        except Superseded as error:
+            ended.append(error)
+
+    asks = threading.Thread(target=older)
+    asks.start()
+    while asks.is_alive() and not len(engine.room):
+        threading.Event().wait(0.01)
+    newer = threading.Thread(target=engine.run, args=(TraceRequest("a cat"), "ann"))
+    newer.start()
+    asks.join(20)
+    gate.set()
+    for thread in (holds, asks, newer):
+        thread.join(60)
+    engine.close()
+    assert len(ended) == 1

@@ -1,0 +1,122 @@
+"""A run goes on as what it was, or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bert_core.cli import main
+from bert_core.config import BertConfig
+from bert_core.training import resume
+from bert_core.training.start import turned_round
+from tests.training.tiny import corpus, trainer
+
+SETTINGS = {"out": "runs/a", "lr": 4e-4, "mix": "a=0.9,b=0.1", "seed": 6, "packed": "runs/p.npz", "device": None,
+            "save_seconds": 600.0, "stop_after": None, "tokens": 5000, "freeze_words": True}
+
+
+@pytest.mark.parametrize(("name", "value", "words"), [
+    ("lr", 5e-4, "--lr 0.0004, not 0.0005"), ("seed", 7, "--seed 6, not 7"), ("freeze_words", False, "--freeze-words"),
+    ("mix", None, "--mix 'a=0.9,b=0.1', not None"), ("packed", "runs/q.npz", "--packed 'runs/p.npz'"),
+])
+def test_another_setting_is_refused_with_both_values(name, value, words):
+    with pytest.raises(ValueError, match="another --out") as refused:
+        resume.check_settings(SETTINGS | {name: value}, SETTINGS)
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"device": "cuda"}, {"save_seconds": 9.0}, {"stop_after": 60.0}, {"tokens": 7000}, {"out": "elsewhere/a"},
+    {"packed": "./runs/p.npz"}, {"packed": str(Path("runs/p.npz").absolute())},
+])
+def test_what_a_sitting_may_choose_and_other_spellings_of_a_place_pass(changes):
+    resume.check_settings(SETTINGS | changes, SETTINGS)
+
+
+def test_what_an_old_record_lacks_is_not_compared():
+    resume.check_settings(SETTINGS, {name: SETTINGS[name] for name in ("lr", "mix")} | {"steps": 9, "before": []})
+
+
+@pytest.mark.parametrize(("steps", "old", "new", "refused"), [
+    (11, 2500, 2000, False), (12, 2500, 2000, True),  # by the new number: 16 steps, the last 6 of them fall
+    (9, 2500, 1500, False), (10, 2500, 1500, True), (20, 2500, 1500, True),
+    (11, 2000, None, False), (12, 2000, None, True),  # by the old one
+    (20, 2500, 2499, False), (20, 2500, None, False),  # the same 20 steps
+])
+def test_tokens_may_change_until_the_rate_falls(tmp_path, steps, old, new, refused):
+    begun, later = trainer(tokens=old), trainer(tokens=new)
+    assert {tokens: trainer(tokens=tokens).steps for tokens in (2500, 2000, 1500)} == {2500: 20, 2000: 16, 1500: 12}
+    begun.step = steps
+    begun.save(tmp_path)
+    resume.check_tokens(later, tmp_path, {})  # an old record that does not say
+    if refused:
+        with pytest.raises(ValueError, match=f"--tokens {old}, not {new}, and after {steps} steps"):
+            resume.check_tokens(later, tmp_path, {"tokens": old})
+    else:
+        resume.check_tokens(later, tmp_path, {"tokens": old})
+
+
+def test_the_last_whole_step_is_the_schedules():
+    from bert_core.training.optim import learning_rate_factor
+
+    for steps, decay in ((22, 0.4), (10, 0.0), (7, 1.0), (100, 0.33)):
+        rates = [learning_rate_factor(step, steps, 0, int(decay * steps)) for step in range(steps)]
+        assert max(step for step, rate in enumerate(rates) if rate == 1) == min(
+            steps - 1, resume.last_whole_step(steps, decay))
+
+
+@pytest.fixture
+def half_done(tmp_path) -> list[str]:
+    """The command of a run that stopped after its first step."""
+    command = ["pretrain", "--corpus", str(corpus(tmp_path / "corpus")), "--objective", "clm", "--init", "scratch",
+               "--out", str(tmp_path / "run"), "--tokens", "2000", "--step-tokens", "200", "--vocab-size", "150",
+               "--layers", "1", "--hidden", "12", "--heads", "3", "--device", "cpu", "--seed", "4"]
+    assert main([*command, "--precision", "bf16", "--stop-after", "0"]) == 0
+    return command
+
+
+def record(folder: Path) -> dict:
+    return json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))
+
+
+def test_a_run_that_is_asked_to_be_another_stays_as_it_is(half_done, tmp_path, capsys):
+    before = record(tmp_path)
+    for flag, value in (("--lr", "0.1"), ("--seed", "5"), ("--mix", "stories=1"), ("--optimizer", "muon"),
+                        ("--loss-fraction", "0.5"), ("--precision", "fp32"), ("--no-nsp", None)):
+        capsys.readouterr()
+        assert main([*half_done, flag, *([value] if value else [])]) == 2
+        out, error = capsys.readouterr()
+        assert (out, error.count("\n")) == ("", 1)
+        assert f"{flag} " in error
+    assert record(tmp_path) == before
+
+
+def test_it_goes_on_in_the_precision_it_began_in(half_done, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cpu._is_avx512_bf16_supported", lambda: False)
+    monkeypatch.setattr("torch.cpu._is_amx_tile_supported", lambda: False)
+    assert main(half_done) == 0
+    assert record(tmp_path)["precision"] == "bf16"
+    assert record(tmp_path)["seconds"] >= 0  # it is done
+
+
+def test_pairs_packed_with_something_else_are_refused(half_done, tmp_path, capsys):
+    other = [*half_done, "--packed", str(tmp_path / "run" / "packed.npz"), "--out", str(tmp_path / "other")]
+    for flag, value, words in (("--seed", "5", "with seed 4, not 5"), ("--excerpt", "99", "with excerpt 1200, not 99"),
+                               ("--mix", "stories=1", "with mix None, not 'stories=1'"),
+                               ("--vocab-size", "140", "with vocabulary")):
+        capsys.readouterr()
+        assert main([*other, "--out", str(tmp_path / flag), flag, value]) == 2
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("decoder", "order", "objective", "said"), [
+    (True, "right-to-left", "rtl", ""), (True, "left-to-right", "clm", ""), (False, "left-to-right", "rtl", ""),
+    (False, "left-to-right", "mlm", ""),
+    (True, "right-to-left", "clm", "was trained with --objective rtl and starts anew with clm"),
+    (True, "left-to-right", "mlm", "was trained with --objective clm and starts anew with mlm"),
+])
+def test_who_turns_a_causal_model_round_is_told(decoder, order, objective, said):
+    config = BertConfig(is_decoder=decoder, reading_order=order)
+    assert turned_round(config, objective) == said
