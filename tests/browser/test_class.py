@@ -20,6 +20,7 @@ def test_answer_shows_after_a_prediction_and_progress_stays(new_visitor):
     expect(page.locator(".bw-reveal")).to_contain_text("As you predicted.")
     page.get_by_role("button", name="I have done this lesson").click()
     expect(page.locator(".bw-progress")).to_have_text("1 of 13 done")
+    holds(page, lambda: page.evaluate("localStorage.getItem('both-ways.lessons')") not in (None, "[]"))
     visitor.open("class")
     expect(page.locator(".bw-progress")).to_have_text("1 of 13 done")
     visitor.no_traceback()
