@@ -18,9 +18,10 @@ function headGeometry(view, width) {
   }
   const names = n <= 64;
   const label = names ? Math.min(120 * scale, width * 0.26, 20 + 8.4 * scale * longest) : 34;
-  const side = Math.min(width - label - 6, 640), cell = side / n;
+  const beyond = scale * (names ? Math.min(44, Math.max(6, 3.6 * maps[0].items[n - 1].text.length)) : 6); // the last name slants out
+  const side = Math.min(width - label - beyond, 640), cell = side / n;
   const top = names ? Math.min(104 * scale, 16 + 7 * scale * longest) : 34;
-  return { kind: "map", n, cell, label, side, width: label + side + 6, height: top + side + 4, top, names };
+  return { kind: "map", n, cell, label, side, width: label + side + beyond, height: top + side + 4, top, names };
 }
 
 function drawHead(view, parent, paint) {

@@ -3,6 +3,7 @@
 // arrays: attention (F, L, H, T, T) quantised, places (F, W, 2)}. Sends {frame, layer, head} when one is chosen.
 
 const GROUP_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000"];
+const GROUPS_ON_DARK = ["#56B4E9", "#F0894A", "#2CC79B", "#E29BC4", "#F0B840", "#B4DDF5", "#8A8F98", "#B8A000"]; // theme.py: ON_DARK
 
 export default function (component) {
   const { parentElement: parent, data } = component;
@@ -191,8 +192,8 @@ function lies(panel, film, state, look) {
   const scale = Math.min((width - 70) / (high[0] - low[0] || 1), (height - 44) / (high[1] - low[1] || 1));
   const place = (w, axis) => (data[(state.frame * count + w) * 2 + axis] - (low[axis] + high[axis]) / 2) * scale;
   const x = (w) => width / 2 + place(w, 0), y = (w) => height / 2 - place(w, 1);
-  const groups = [...new Set(film.groups)];
-  const colour = (w) => GROUP_COLOURS[groups.indexOf(film.groups[w]) % GROUP_COLOURS.length];
+  const groups = [...new Set(film.groups)], colours = look.dark ? GROUPS_ON_DARK : GROUP_COLOURS;
+  const colour = (w) => colours[groups.indexOf(film.groups[w]) % colours.length];
   const { element, context } = canvas(panel, "film-places", width, height, "Word embeddings of the small vocabulary on two axes");
   for (let w = 0; w < count; w++) {
     context.fillStyle = colour(w);
@@ -213,7 +214,7 @@ function lies(panel, film, state, look) {
   const legend = child(panel, "p", "film-legend");
   legend.replaceChildren(...groups.map((group, n) => {
     const entry = make("span", "", group);
-    entry.style.setProperty("--dot", GROUP_COLOURS[n % GROUP_COLOURS.length]);
+    entry.style.setProperty("--dot", colours[n % colours.length]);
     return entry;
   }));
   numbersTable(panel, "Places of the words at this checkpoint", ["word", "kind", "axis 1", "axis 2"],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,6 +18,13 @@ TOKEN, SEGMENT, POSITION = "#0072B2", "#E69F00", "#009E73"
 BOTH_WAYS, ONE_WAY = "#0072B2", "#D55E00"
 MASK = "#CC79A7"
 NEUTRAL = "#8A8F98"
+
+#: What stands for a colour on a dark page, where the deep ones sink into it; the first five as in
+#: assets/components/tokens.css.
+ON_DARK = {TOKEN: "#56B4E9", SEGMENT: "#F0B840", POSITION: "#2CC79B", ONE_WAY: "#F0894A", MASK: "#E29BC4",
+           "#56B4E9": "#B4DDF5", "#882255": "#C86FA0"}
+#: The parts of a trace that hold colours of meaning.
+_COLOURED = ("marker", "line", "error_x", "error_y", "fillcolor", "textfont")
 
 #: Text of the page, light and dark.
 INK = {"light": "#1C1E22", "dark": "#ECEAE4"}
@@ -50,13 +58,32 @@ PROBABILITY, SIGNED = probability_scale(INK["light"]), signed_scale(INK["light"]
 
 
 def on_page(figure: go.Figure, ink: str) -> go.Figure:
-    """The figure with the colour scales of the page that it is drawn on."""
+    """The figure with the colours and colour scales of the page that it is drawn on."""
+    if ink == INK["dark"]:
+        for trace in figure.data:
+            trace.update({part: _on_dark(trace[part].to_plotly_json() if hasattr(trace[part], "to_plotly_json")
+                                         else trace[part])
+                          for part in _COLOURED if part in trace and trace[part] is not None})
     for trace in figure.select_traces(selector={"type": "heatmap"}):
         stops = [list(stop) for stop in trace.colorscale or ()]
         for light, of_page in ((PROBABILITY, probability_scale), (SIGNED, signed_scale)):
             if stops == light:
                 trace.colorscale = of_page(ink)
     return figure
+
+
+def _on_dark(value: Any) -> Any:
+    """A part of a trace with each colour of ON_DARK replaced, lists and parts of parts included."""
+    if isinstance(value, dict):
+        return {name: _on_dark(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_on_dark(part) for part in value]
+    return ON_DARK.get(value, value) if isinstance(value, str) else value
+
+
+def css(colour: str) -> str:
+    """A colour for the page's own HTML, where the browser knows which theme it shows."""
+    return f"light-dark({colour}, {ON_DARK.get(colour, colour)})"
 
 
 def signed_range(low: float, high: float) -> tuple[float, float]:

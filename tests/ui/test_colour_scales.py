@@ -89,3 +89,35 @@ def test_numbers_in_cells_can_be_read(mode: str):
                 assert (max(text, cell) + 0.05) / (min(text, cell) + 0.05) >= 4.5
                 written += 1
         assert written == cells.size
+
+
+def test_colours_of_meaning_on_a_dark_page_are_the_canvases():
+    tokens = (ROOT / "assets" / "components" / "tokens.css").read_text(encoding="utf-8")
+    parts = tokens.split(':host([data-theme="dark"])')
+    light, dark = (dict(re.findall(r"--bw-(\w+): (#\w{6})", part)) for part in parts)
+    assert dark.keys() == {"token", "segment", "position", "both", "oneway", "mask"}
+    for name in dark.keys() - {"mask"}:  # the canvases' mask is a deeper pink on a light page
+        assert theme.ON_DARK[light[name]] == dark[name]
+    assert theme.ON_DARK[theme.MASK] == dark["mask"]
+
+
+def test_a_dark_page_lightens_every_part_of_a_trace_and_nothing_else():
+    def drawn() -> go.Figure:
+        figure = go.Figure(go.Scatter(x=[1, 2], y=[3, 4], line={"color": theme.BOTH_WAYS},
+                                      marker={"color": [theme.ONE_WAY, "#123456"], "line": {"color": theme.MASK}},
+                                      error_y={"array": [1, 1], "color": theme.POSITION}))
+        return figure.add_bar(x=["a"], y=[1], marker_color=theme.SEGMENT)
+
+    assert theme.on_page(drawn(), theme.INK["light"]) == drawn()
+    scatter, bar = theme.on_page(drawn(), theme.INK["dark"]).data
+    assert (scatter.line.color, scatter.marker.line.color, scatter.error_y.color) == ("#56B4E9", "#E29BC4", "#2CC79B")
+    assert tuple(scatter.marker.color) == ("#F0894A", "#123456")
+    assert bar.marker.color == "#F0B840"
+    assert list(scatter.y) == [3, 4]
+
+
+def test_colours_on_a_dark_page_differ_and_stand_out():
+    assert len(set(theme.ON_DARK.values())) == len(theme.ON_DARK)
+    colours = np.array([list(bytes.fromhex(name[1:])) for name in theme.ON_DARK.values()])
+    paper = theme._luminance(theme.PAPER[theme.INK["dark"]])
+    assert ((theme._luminance(colours) + 0.05) / (paper + 0.05)).min() >= 4.5

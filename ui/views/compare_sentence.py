@@ -7,6 +7,7 @@ import html
 import streamlit as st
 
 from bert_core.figures import compare_curves as figures
+from bert_core.figures import theme
 from bert_core.figures.compare import COLOURS, NAMES
 from bert_core.measures import compare, surprise
 from bert_core.measures.surprise import Surprise
@@ -63,7 +64,8 @@ def _totals(found: tuple[Surprise, ...]) -> None:
     """A number for each reader: the sum, and nats a token."""
     boxes = []
     for one in found:
-        boxes.append(f'<div class="cmp-total" style="--mark:{COLOURS[one.reader]}"><span>{NAMES[one.reader]}</span>'
-                     f"<b>{one.total:.1f} nats</b><span>{one.mean:.2f} a token, {one.covers} · "
+        boxes.append(f'<div class="cmp-total" style="--mark:{theme.css(COLOURS[one.reader])}">'
+                     f"<span>{NAMES[one.reader]}</span><b>{one.total:.1f} nats</b>"
+                     f"<span>{one.mean:.2f} a token, {one.covers} · "
                      f"{html.escape(' × '.join(one.models))}</span></div>")
     st.html(f'<div class="cmp-totals">{"".join(boxes)}</div>')

@@ -9,6 +9,7 @@ import streamlit as st
 
 from bert_core.config import BertConfig
 from bert_core.figures import compare_curves as figures
+from bert_core.figures import theme
 from bert_core.figures.compare import COLOURS, NAMES
 from bert_core.measures import compare_writing as writing_measures
 from bert_core.measures.compare import NoReading
@@ -60,8 +61,8 @@ def _one(reader: str, model: str, prompt: str, count: int) -> None:
         return
     pieces = "".join(f'<span class="piece" title="{w.probability:.3f}">{html.escape(w.token)}</span> ' for w in written)
     say(f"**{NAMES[reader]}** · {model}", "cmp-small")
-    st.html(f'<p class="cmp-written" style="--mark:{COLOURS[reader]}"><span class="start">{html.escape(prompt)}</span> '
-            f"{pieces}</p>")
+    st.html(f'<p class="cmp-written" style="--mark:{theme.css(COLOURS[reader])}">'
+            f'<span class="start">{html.escape(prompt)}</span> {pieces}</p>')
     how = ("It fills a row of [MASK]s from left to right, its likeliest piece each time; it was trained to fill a few "
            "gaps in a finished text, not to write one." if reader == "both" else
            "It puts down its likeliest next piece, again and again: that is what it was trained for.")
