@@ -61,9 +61,8 @@ def on_page(figure: go.Figure, ink: str) -> go.Figure:
     """The figure with the colours and colour scales of the page that it is drawn on."""
     if ink == INK["dark"]:
         for trace in figure.data:
-            trace.update({part: _on_dark(trace[part].to_plotly_json() if hasattr(trace[part], "to_plotly_json")
-                                         else trace[part])
-                          for part in _COLOURED if part in trace and trace[part] is not None})
+            drawn = trace.to_plotly_json()
+            trace.update({part: _on_dark(drawn[part]) for part in _COLOURED if part in drawn})
     for trace in figure.select_traces(selector={"type": "heatmap"}):
         stops = [list(stop) for stop in trace.colorscale or ()]
         for light, of_page in ((PROBABILITY, probability_scale), (SIGNED, signed_scale)):

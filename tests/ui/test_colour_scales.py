@@ -121,3 +121,11 @@ def test_colours_on_a_dark_page_differ_and_stand_out():
     colours = np.array([list(bytes.fromhex(name[1:])) for name in theme.ON_DARK.values()])
     paper = theme._luminance(theme.PAPER[theme.INK["dark"]])
     assert ((theme._luminance(colours) + 0.05) / (paper + 0.05)).min() >= 4.5
+
+
+def test_the_films_words_change_colour_as_the_charts_do():
+    script = (ROOT / "assets" / "components" / "live_film.js").read_text(encoding="utf-8")
+    light, dark = (re.findall(r"#\w{6}", re.search(rf"const {name} = \[(.+?)\]", script)[1])
+                   for name in ("GROUP_COLOURS", "GROUPS_ON_DARK"))
+    assert tuple(light) == finetune.CLASS_COLOURS
+    assert dark == [theme.ON_DARK.get(name, name) for name in light]
