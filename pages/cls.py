@@ -12,6 +12,8 @@ with model_place:
         here = task_models.with_head(here, "nsp", "twin-bert", "next_model")
     else:
         here = task_models.with_head(here, "classification", "twin-bert-sst2", "classifier")
+if view != NEXT:
+    here = task_models.or_example(here, task_models.examples("cls")["changes"][0][0])
 if view == ANSWER:
     cls_answer.draw(here)
 elif view == LAYERS:

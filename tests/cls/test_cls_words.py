@@ -59,6 +59,15 @@ def test_an_example_of_a_change_stands_even_where_its_new_sentence_stood_before(
     assert (at.text_input(key="text").value, at.text_input(key="changed").value) == (old, new)
 
 
+def test_the_first_sight_of_a_change_is_a_shipped_sentence_changed():
+    at = change()
+    old, new = at.button(key="try_change_0").label.split(" → ")
+    assert at.text_input(key="changed").value == new
+    assert f"“{old}”" in said(at)
+    assert "To the model both are the same sentence" not in said(at)
+    assert retyped(at, GOOD) == GOOD
+
+
 def test_the_head_of_the_next_sentence_lab_can_be_opened():
     closed, opened = (visit("cls", view="Next sentence", model="twin-bert", open_head=flag, **PAIR)
                       for flag in ("false", "true"))

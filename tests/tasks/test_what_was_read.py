@@ -73,7 +73,8 @@ def test_labels_say_what_a_classifier_was_trained_for(labels, may):
 
 
 @pytest.mark.parametrize(("page", "view"), [("tasks", "Entities"), ("tasks", "Sentence pairs"),
-                                            ("cls", "Next sentence")])
+                                            ("cls", "Next sentence"), ("cls", "Answer"), ("cls", "Layers"),
+                                            ("cls", "Change a word"), ("cls", "The head")])
 def test_an_example_is_not_reported_as_the_input(page, view):
     at = visit(page, view=view)
     assert "An example until you type your own" in said(at)

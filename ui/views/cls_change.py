@@ -25,8 +25,9 @@ SAME = "To the model both are the same sentence: change a word in the copy."
 
 def draw(here: Here) -> None:
     """Two answers, what changed between them, and in which layer the change arrives."""
-    follow("changed", here.text)
-    new = controls.text("Changed sentence", "changed", here.text, max_chars=2000)
+    changed = dict(examples("cls")["changes"]).get(here.text, here.text)  # a shipped sentence comes with its change
+    follow("changed", changed)
+    new = controls.text("Changed sentence", "changed", changed, max_chars=2000)
     _examples()
     old_trace, new_trace = state.traces([
         here.request(parts=PARTS), TraceRequest(new, here.pair, model=here.model, parts=PARTS)])
@@ -69,4 +70,4 @@ def _examples() -> None:
 def _put(old: str, new: str) -> None:
     put(old)
     st.session_state["changed"] = new
-    st.session_state[DEFAULT_OF + "changed"] = old
+    st.session_state[DEFAULT_OF + "changed"] = new
