@@ -25,4 +25,4 @@ elif view == HEAD:
 else:
     here = cls_nsp.draw(here)
 task_models.attention_buttons(here)
-shell.close_page(task_models.as_typed(typed, here))
+shell.close_page(typed, shown=shell.status_line(here))

@@ -161,24 +161,24 @@ def close_page(here: Here, note: str = "", shown: str = "") -> None:
 
     Args:
         note: added to the status bar, such as 'right side hidden'.
-        shown: the whole status bar of a page that shows another model than the chosen one.
+        shown: the whole status bar of a page that shows another model or another input than the chosen one.
     """
     below = prose(here.page, str(st.session_state.get("view", ""))).below
     if below:
         st.html(below)
     classroom.end(here.page)
-    notices.ready(here.text, shown or status_line(here, note), state.dropped())
+    notices.ready(here.text, shown or status_line(here, note=note), state.dropped())
 
 
-def status_line(here: Here, note: str = "") -> str:
-    """Which model on which device made the picture, and how long the input is."""
-    loaded = state.loaded(here.model)
+def status_line(*read: Here, note: str = "") -> str:
+    """Which model on which device made the picture, and how long the inputs are that it read."""
+    loaded = state.loaded(read[0].model)
     config, device = loaded.config, loaded.model.device
     precision = str(loaded.model.dtype).removeprefix("torch.")
     place = "GPU" if device.type == "cuda" else "CPU"
     parts = [short_name(loaded.name),
              f"{config.num_hidden_layers} layers × {config.num_attention_heads} heads", config.attention_kind,
-             f"{place}, {precision}", f"{len(here.encoding)} tokens"]
+             f"{place}, {precision}", f"{' + '.join(str(len(here.encoding)) for here in read)} tokens"]
     return " · ".join([*parts, note] if note else parts)
 
 

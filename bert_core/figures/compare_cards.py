@@ -39,13 +39,14 @@ def sees(reader: str, position: int, places: Sequence[int]) -> bool:
 def strip(encoding: Encoding, reader: str, places: Sequence[int]) -> list[dict[str, str]]:
     """The sentence as this reader knows it: 'seen', 'unseen' and 'gap' tokens around the gap."""
     low, high = window_around(len(encoding), places[0], STRIP)
-    pieces = [{"t": "…", "k": "more"}] if low else []
+    more = {"t": "…", "k": "more"}  # only where a piece was cut off, not for a special token
+    pieces = [] if all(encoding.special[:low]) else [more]
     for n in range(low, high):
         if n in places:
             pieces.append({"t": "?", "k": "gap"})
         elif not encoding.special[n]:
             pieces.append({"t": encoding.tokens[n], "k": "seen" if sees(reader, n, places) else "unseen"})
-    return pieces + ([{"t": "…", "k": "more"}] if high < len(encoding) else [])
+    return pieces if all(encoding.special[high:]) else [*pieces, more]
 
 
 def card(reading: Reading, guesses: Sequence[Prediction], encoding: Encoding, word: str) -> dict[str, Any]:

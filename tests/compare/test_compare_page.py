@@ -13,6 +13,7 @@ import pytest
 from bert_core import TraceRequest, load_engine
 from bert_core.figures import compare as figures
 from bert_core.figures import compare_cards
+from bert_core.load import load_model
 from bert_core.measures import compare, compare_pairs, reveal, surprise
 from bert_core.measures.compare import Question
 from bert_core.measures.compare_writing import costs_at_one_size
@@ -264,6 +265,15 @@ def test_the_window_holds_the_place_and_keeps_its_size():
     assert figures.window_around(100, 99, 32) == (68, 100)
     assert figures.window_around(100, 50, 32) == (34, 66)
     assert figures.window_around(100, 0, 32) == (0, 32)
+
+
+@pytest.mark.parametrize("words", [compare_cards.STRIP - 2, compare_cards.STRIP - 1, compare_cards.STRIP])
+def test_a_card_says_that_words_are_left_out_only_where_they_are(words):
+    encoding = load_model("twin-bert").tokenizer.encode(" ".join(["dog"] * words))
+    first, last = (compare_cards.strip(encoding, "both", (place,)) for place in (1, words))
+    shown = [sum(piece["k"] != "more" for piece in strip) for strip in (first, last)]
+    assert [strip[-1]["k"] == "more" for strip in (first, last)] == [shown[0] < words, False]
+    assert [strip[0]["k"] == "more" for strip in (first, last)] == [False, shown[1] < words]
 
 
 @pytest.mark.parametrize(("p", "shown"), [

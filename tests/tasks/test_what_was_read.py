@@ -81,6 +81,12 @@ def test_an_example_is_not_reported_as_the_input(page, view):
     assert is_ready(at)["text"] == DEFAULT_TEXT
 
 
+def test_the_status_bar_counts_what_was_read():
+    assert is_ready(visit("cls"))["status"].endswith("12 tokens")  # of the example, not of the sentence above
+    at = visit("tasks", view="Sentence pairs", text="A dog ran.", pair="A cat sat down.")
+    assert is_ready(at)["status"].endswith("6 + 7 tokens")
+
+
 def test_the_words_on_pairs_are_those_of_the_picture():
     at = visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND)
     assert "Each sentence is read on its own. The bars" in said(at)

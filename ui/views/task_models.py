@@ -173,8 +173,3 @@ def attention_buttons(*read: Here) -> None:
         st.button(f"Open {what} in the attention of {here.model}", key="to_attention" + ("" if n == 0 else f"_{n}"),
                   icon=":material/open_in_new:", type="tertiary", on_click=going.to,
                   args=(View("attention", inputs, ()),))
-
-
-def as_typed(typed: Here, read: Here) -> Here:
-    """What stands in the shared fields, with the model of the picture: an example may have taken its place."""
-    return replace(typed, model=read.model)
