@@ -27,7 +27,7 @@ from ui.turns import TURNS
 Value = TypeVar("Value")
 
 #: A sentence whose gap only the words on its right can fill.
-DEFAULT_TEXT = "She poured the [MASK] into her teacup and drank it slowly."
+DEFAULT_TEXT = "She poured the [MASK] into her teacup and drank it."
 #: Models of a folder or the hub that a visitor's picker remembers.
 MOST_OWN_MODELS = 8
 #: Seconds for which a dropped link value stays on screen.
