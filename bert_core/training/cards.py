@@ -96,8 +96,6 @@ def card(name: str, run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]],
         hardware: the machine, in words.
     """
     pretrained = "objective" in run
-    last = {"tokens": run.get("tokens"), "steps": run["steps"], "seed": run["seed"], "hardware": hardware,
-            "seconds": run["seconds"], "command": command(run)}
     return {
         "name": name,
         "summary": SUMMARY[name],
@@ -105,10 +103,30 @@ def card(name: str, run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]],
         "shared_start": SHARED_START if pretrained else None,
         "data": _data(run),
         "rows": run.get("rows"),
-        "sittings": [*run.get("before", ()), last],
+        "sittings": sittings(run, hardware),
         "scores": [row for score in scores for row in _scores(score)],
         "bad_at": [*_nsp_limit(scores), *LIMITS.get(name, ()), *LIMITS["twins" if pretrained else "tasks"]],
     }
+
+
+def sittings(run: Mapping[str, Any], hardware: str) -> list[dict[str, Any]]:
+    """What a finished run's model has read, its start's sittings first; arguments as for `card`."""
+    last = {"tokens": run.get("tokens"), "steps": run["steps"], "seed": run["seed"], "hardware": hardware,
+            "seconds": run["seconds"], "command": command(run)}
+    return [*run.get("before", ()), last]
+
+
+def sittings_of(folder: Path) -> list[dict[str, Any]] | None:
+    """The sittings of the model in a folder, None where nothing is known of them.
+
+    Its card says them; the folder `model` of a finished run has none, but stands beside the run's run.json.
+    """
+    found, record = read_card(folder), folder.parent / "run.json"
+    if found is not None:
+        return found["sittings"]
+    if folder.name != "model" or not record.is_file():
+        return None
+    return sittings(json.loads(record.read_text(encoding="utf-8")), "not noted")
 
 
 def _nsp_limit(scores: Sequence[Mapping[str, Any]]) -> list[str]:

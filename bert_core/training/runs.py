@@ -18,7 +18,7 @@ from tokenizers import Tokenizer
 from bert_core.config import BertConfig
 from bert_core.load import locate
 from bert_core.training import corpus
-from bert_core.training.cards import read_card
+from bert_core.training.cards import sittings_of
 from bert_core.training.folder import find_tokenizer, write_model
 from bert_core.training.objectives import Objective
 from bert_core.training.packing import Lengths, Packed, Special, pack, unigram_log_frequency, vocabulary_digest
@@ -53,9 +53,9 @@ def pretrain(args: argparse.Namespace) -> dict:
     trainer = Trainer(config, weights, packed, objective, recipe, device)
     check_tokens(trainer, out, earlier)
     record = {**settings, "random_start": fresh, "steps": trainer.steps}
-    start_card = None if args.init == "scratch" else read_card(locate(args.init))
-    if start_card is not None:
-        record["before"] = start_card["sittings"]
+    before = None if args.init == "scratch" else sittings_of(locate(args.init))
+    if before is not None:
+        record["before"] = before
     if trainer.rank == 0:
         _write_record(out, record)
     done = run(trainer, out, args.stop_after)

@@ -10,7 +10,7 @@ import shlex
 import pytest
 
 from bert_core.load import SHIPPED, shipped_names
-from bert_core.training.cards import METRICS, card, command, read_card, to_markdown, write_card
+from bert_core.training.cards import METRICS, card, command, read_card, sittings_of, to_markdown, write_card
 from bert_core.training.commands import OF_A_SITTING, add_parsers
 
 PRETRAINED = {"objective": "mlm", "corpus": "data/pretrain", "init": "start", "out": "runs/a", "tokens": 5000,
@@ -32,6 +32,21 @@ def test_a_card_holds_the_runs_own_numbers(tmp_path):
     assert text == to_markdown(found)
     for part in ("CC BY-SA 3.0", "5,000 word pieces", "two cores; 2 minutes", "0.25", SCORE["command"], "shared start"):
         assert part in text
+
+
+def test_a_finished_runs_own_folder_knows_what_its_model_has_read(tmp_path):
+    model, other = tmp_path / "model", tmp_path / "other"
+    model.mkdir()
+    assert sittings_of(model) is None
+    earlier = card("twin-bert", PRETRAINED, [], "two cores")["sittings"]
+    (tmp_path / "run.json").write_text(json.dumps(PRETRAINED | {"init": "twin-bert", "seed": 2, "before": earlier}))
+    first, last = sittings_of(model)
+    assert [first] == earlier
+    assert (last["seed"], last["tokens"], last["hardware"]) == (2, 5000, "not noted")
+    assert "--init twin-bert" in last["command"]
+    assert sittings_of(other) is None
+    write_card(model, card("twin-bert", PRETRAINED, [], "four cores"))
+    assert [sitting["hardware"] for sitting in sittings_of(model)] == ["four cores"]
 
 
 def test_a_card_tells_every_sitting(tmp_path):
