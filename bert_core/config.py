@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ATTENTION_KINDS = ("bidirectional", "causal")
+#: How a head of token labels is read: each word alone, or the most probable sequence that is valid.
+LABEL_DECODINGS = ("argmax", "viterbi")
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh", "silu")
 #: Most layers that a config may ask for; the deepest published relatives have 48.
 MAX_LAYERS = 256
@@ -64,6 +66,7 @@ class BertConfig:
         embedding_size: width of the embedding tables where it differs from D
             (ALBERT, ELECTRA); None means D.
         id2label: class names of a fine-tuned head, by index.
+        label_decoding: how its labels become entities, one of LABEL_DECODINGS.
     """
 
     vocab_size: int = 30522
@@ -84,6 +87,7 @@ class BertConfig:
     num_labels: int = 2
     id2label: tuple[str, ...] = ()
     problem_type: str | None = None
+    label_decoding: str = "argmax"
     architectures: tuple[str, ...] = ()
     tie_word_embeddings: bool = True
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -102,6 +106,8 @@ class BertConfig:
             raise ValueError(f"config: layer_norm_eps is {self.layer_norm_eps!r}; it must be a small number")
         if self.reading_order not in ("left-to-right", "right-to-left"):
             raise ValueError(f"config: reading_order is {self.reading_order!r}")
+        if self.label_decoding not in LABEL_DECODINGS:
+            raise ValueError(f"config: label_decoding is {self.label_decoding!r}; it is {' or '.join(LABEL_DECODINGS)}")
 
     def _check_sizes(self) -> None:
         """Every size is a whole number within its bounds."""
@@ -184,7 +190,7 @@ class BertConfig:
                     values["id2label"] = {str(i): label for i, label in enumerate(value)}
                     values["label2id"] = {label: i for i, label in enumerate(value)}
                 continue
-            if f.name == "embedding_size" and value is None:
+            if (f.name, value) in (("embedding_size", None), ("label_decoding", "argmax")):
                 continue
             values[spelling.get(f.name, f.name)] = list(value) if isinstance(value, tuple) else value
         return values

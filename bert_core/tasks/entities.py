@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bert_core.config import LABEL_DECODINGS
 from bert_core.tasks.sentences import label_names
 from bert_core.tasks.support import require_head, softmax, trimmed
 from bert_core.trace import TraceRequest
@@ -29,7 +30,7 @@ class TokenLabel:
         start, end: code points of the text, end exclusive.
         word: index of the word in the text.
         probabilities: one a label, in the model's order, each 0 to 1.
-        label: the most probable label, such as 'B-PER'.
+        label: the most probable label, such as 'B-PER', or what `most_probable_path` makes of it.
         probability: of `label`.
     """
 
@@ -61,16 +62,22 @@ class Entity:
 
 @dataclass(frozen=True)
 class Reading:
-    """A text read for entities: what each token was taken for, and what comes of it."""
+    """A text read for entities: what each token was taken for, and what comes of it.
+
+    Attributes:
+        words: as decoded; with the aggregation 'simple' they are the tokens.
+    """
 
     text: str
     labels: tuple[str, ...]
     tokens: tuple[TokenLabel, ...]
+    words: tuple[TokenLabel, ...]
     entities: tuple[Entity, ...]
 
 
 def find_entities(
-    engine: Engine, text: str, model: str | None = None, aggregation: str = "first", visitor: str | None = None
+    engine: Engine, text: str, model: str | None = None, aggregation: str = "first", visitor: str | None = None,
+    decoding: str | None = None,
 ) -> Reading:
     """Entities of a text (Devlin et al. 2018, section 5.3).
 
@@ -79,17 +86,20 @@ def find_entities(
             paper: the first piece speaks for the word), 'average', 'max', or
             'simple' (no words: each piece for itself).
         visitor: who asks, as in Engine.run.
+        decoding: 'argmax' takes each word's most probable label, 'viterbi' the
+            most probable valid sequence; None is what the model's config says.
 
     Raises:
         NoHead: the model has no token-classification head.
-        ValueError: the aggregation is unknown.
+        ValueError: the aggregation or the decoding is unknown.
     """
     loaded = require_head(engine, model, "token_classification")
     trace = engine.run(TraceRequest(text, model=model, parts=("logits",)), visitor)
     labels = label_names(loaded.config, trace.logits.shape[-1])
     tokens = label_tokens(trace.encoding, softmax(trace.logits), labels)
-    entities = group_entities(trace.encoding.text, merge_words(trace.encoding.text, tokens, labels, aggregation))
-    return Reading(trace.encoding.text, labels, tokens, entities)
+    words = merge_words(trace.encoding.text, tokens, labels, aggregation)
+    words = decoded(words, labels, decoding or loaded.config.label_decoding)
+    return Reading(trace.encoding.text, labels, tokens, words, group_entities(trace.encoding.text, words))
 
 
 def label_tokens(encoding: Encoding, probabilities: np.ndarray, labels: Sequence[str]) -> tuple[TokenLabel, ...]:
@@ -138,6 +148,48 @@ def _agree(pieces: Sequence[TokenLabel], aggregation: str) -> np.ndarray:
     if aggregation == "average":
         return table.mean(axis=0)
     return table[0] if aggregation == "first" else table[int(table.max(axis=1).argmax())]
+
+
+def decoded(words: Sequence[TokenLabel], labels: Sequence[str], decoding: str) -> tuple[TokenLabel, ...]:
+    """The words with the labels that a decoding gives them."""
+    if decoding not in LABEL_DECODINGS:
+        raise ValueError(f"decoding {decoding!r}: choose one of {', '.join(LABEL_DECODINGS)}")
+    if decoding == "argmax" or not words:
+        return tuple(words)
+    path = most_probable_path(np.array([word.probabilities for word in words]), labels)
+    return tuple(replace(word, label=labels[n], probability=word.probabilities[n])
+                 for word, n in zip(words, path, strict=True))
+
+
+def most_probable_path(probabilities: np.ndarray, labels: Sequence[str]) -> list[int]:
+    """The most probable valid sequence of IOB2 labels (Viterbi 1967).
+
+    Valid: I- stands only after B- or I- of its own kind. The words' own
+    probabilities are multiplied; nothing is learned. An I- whose kind has no B-
+    is free, so labels of another scheme give each word's most probable one.
+
+    Args:
+        probabilities: (W, C), rows sum to 1; W at least 1.
+        labels: C names.
+
+    Returns:
+        W indices of labels.
+    """
+    begin = {kind_of(label): n for n, label in enumerate(labels) if label.startswith("B-")}
+    inside = np.array([n for n, label in enumerate(labels) if label.startswith("I-") and kind_of(label) in begin], int)
+    before = np.array([begin[kind_of(labels[n])] for n in inside], int)
+    logs = np.log(np.maximum(probabilities, np.finfo(float).tiny))  # (W, C)
+    total = logs[0].copy()  # of the best valid sequence that ends in each label
+    total[inside] = -np.inf
+    came = np.empty(logs.shape, int)  # the label before, on that sequence
+    for n in range(1, len(logs)):
+        came[n] = total.argmax()
+        came[n, inside] = np.where(total[before] >= total[inside], before, inside)
+        total = total[came[n]] + logs[n]
+    path = [int(total.argmax())]
+    for n in range(len(logs) - 1, 0, -1):
+        path.append(int(came[n, path[-1]]))
+    return path[::-1]
 
 
 def group_entities(text: str, words: Sequence[TokenLabel]) -> tuple[Entity, ...]:

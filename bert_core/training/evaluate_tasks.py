@@ -13,7 +13,7 @@ import numpy as np
 
 from bert_core.serving.engine import Engine
 from bert_core.tasks.answers import answer
-from bert_core.tasks.entities import group_entities, kind_of, label_tokens, merge_words
+from bert_core.tasks.entities import decoded, group_entities, kind_of, label_tokens, merge_words
 from bert_core.tasks.sentences import embed, label_names, read_logits
 from bert_core.tasks.support import require_head, run_all, softmax
 from bert_core.trace import TraceRequest
@@ -50,7 +50,7 @@ def acceptability(engine: Engine, path: Path, limit: int | None = None) -> dict[
 
 
 def entities(engine: Engine, path: Path, limit: int | None = None) -> dict[str, Any]:
-    """Entity-level precision, recall and F1: the span and its class must be exactly right."""
+    """Entity-level precision, recall and F1, decoded as the model says; span and class must be exactly right."""
     loaded = require_head(engine, None, "token_classification")
     rows = datasets.every(datasets.read_ner(path), limit, path)
     traces = run_all(engine, [TraceRequest(" ".join(row.words), parts=("logits",)) for row in rows])
@@ -58,7 +58,8 @@ def entities(engine: Engine, path: Path, limit: int | None = None) -> dict[str, 
     for row, trace in zip(rows, traces, strict=True):
         labels = label_names(loaded.config, trace.logits.shape[-1])
         tokens = label_tokens(trace.encoding, softmax(trace.logits), labels)
-        found = group_entities(trace.encoding.text, merge_words(trace.encoding.text, tokens, labels, "first"))
+        words = merge_words(trace.encoding.text, tokens, labels, "first")
+        found = group_entities(trace.encoding.text, decoded(words, labels, loaded.config.label_decoding))
         ours, gold = {(e.start, e.end, e.label) for e in found}, gold_spans(row)
         right, predicted, true = right + len(ours & gold), predicted + len(ours), true + len(gold)
     precision, recall = right / max(1, predicted), right / max(1, true)

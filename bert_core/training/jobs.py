@@ -80,6 +80,7 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     config = dataclasses.replace(
         base.config, architectures=(task.architecture,), id2label=task.labels, num_labels=max(2, len(task.labels)),
         problem_type="single_label_classification" if task.head == "classification" else None, extra={},
+        label_decoding="viterbi" if task.head == "token_classification" else "argmax",
     )
     recipe = FineTuneRecipe(
         epochs=args.epochs, rank=args.rank, batch=args.batch, lr=args.lr, head_lr=args.head_lr, seed=args.seed,

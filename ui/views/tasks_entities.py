@@ -17,6 +17,8 @@ RULES = {
     "first": "the first one speaks for the word", "average": "their probabilities are averaged",
     "max": "the surest one speaks for the word", "simple": "each speaks for itself",
 }
+#: By how it is shown: the sequence first, for that is how the shipped model is read.
+DECODINGS = {"Best valid sequence": "viterbi", "Each word alone": "argmax"}
 #: Tokens that fit on the map of all labels.
 ON_MAP = 64
 
@@ -31,8 +33,13 @@ def draw(here: Here) -> Here:
     try_buttons([(text, None) for text in shipped], "entities")
     here = replace(or_example(here, shipped[0]), pair=None)
     shell.say_cut(here)
-    rule = controls.choice("Pieces of one word", ["first", *(a for a in AGGREGATIONS if a != "first")], "pieces")
-    reading = state.or_stop(lambda: find_entities(state.engine(), here.text, here.model, rule, state.visitor()))
+    own = state.loaded(here.model).config.label_decoding
+    with controls.row():
+        rule = controls.choice("Pieces of one word", ["first", *(a for a in AGGREGATIONS if a != "first")], "pieces")
+        decoding = DECODINGS[controls.choice(
+            "Labels of a sentence", list(DECODINGS), "sequence", next(k for k, v in DECODINGS.items() if v == own))]
+    reading = state.or_stop(
+        lambda: find_entities(state.engine(), here.text, here.model, rule, state.visitor(), decoding))
     if not reading.tokens:
         notices.note("There is no word to label.")
         return here
@@ -69,9 +76,15 @@ def words_of(reading: Reading) -> list[list[int]]:
 def _word(reading: Reading, pieces: list[int], spans: list[tuple[int, int]]) -> dict:
     start, end = reading.tokens[pieces[0]].start, reading.tokens[pieces[-1]].end
     inside = any(a <= start < b for a, b in spans)
-    return {"start": start, "end": end, "text": reading.text[start:end], "pieces": pieces, "entity": inside}
+    return {"start": start, "end": end, "text": reading.text[start:end], "pieces": pieces, "entity": inside,
+            "label": next(word.label for word in reading.words if word.start == start)}
 
 
 def _in_words(reading: Reading, model: str) -> str:
     found = ", ".join(f"{entity.text} ({entity.label})" for entity in reading.entities[:12])
-    return f"{model} finds: {found}." if found else f"{model} finds no name in this text."
+    said = f"{model} finds: {found}." if found else f"{model} finds no name in this text."
+    turned = sum(word.probability < max(word.probabilities) for word in reading.words)
+    if turned:
+        words = "1 word has" if turned == 1 else f"{turned} words have"
+        said += f" {words} another label than alone, so that the sequence is valid."
+    return said
