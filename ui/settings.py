@@ -6,6 +6,8 @@ BOTH_WAYS_FOLDERS   the folder below which visitors may name a folder as a model
 BOTH_WAYS_HUB       'on' (default) or 'off': downloads from the model hub.
 BOTH_WAYS_PAUSE     pause in typing after which the picture follows
                     (default 120ms).
+BOTH_WAYS_FAST      whether visitors may choose the fast mode (bf16): 'auto'
+                    (default, where the hardware has bf16), 'on' or 'off'.
 BOTH_WAYS_RUN_KEEP  seconds for which a training run and its files stay when
                     nobody who watched it is there any more (default 300).
 
@@ -15,12 +17,16 @@ docs/deploy.md has all.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from pathlib import Path
 
+import torch
+
 from bert_core import hub
 from bert_core.load import HUB_ID, LoadError, shipped_names
+from bert_core.precision import has_bf16
 from bert_core.training.live.desk import KEEP
 
 #: Longest model name that is looked at, in characters.
@@ -43,6 +49,17 @@ def run_keep() -> float:
     """Seconds for which a training run stays after its last watcher left: 1 to a day."""
     asked = os.environ.get("BOTH_WAYS_RUN_KEEP", "")
     return float(min(86_400, max(1, int(asked)))) if re.fullmatch(r"\d{1,5}", asked) else KEEP
+
+
+def fast_is_offered() -> bool:
+    """Whether the fast mode can be chosen; without instructions for bf16 it would be several times slower."""
+    asked = os.environ.get("BOTH_WAYS_FAST", "auto")
+    return asked == "on" or (asked != "off" and _hardware_has_bf16())
+
+
+@functools.cache
+def _hardware_has_bf16() -> bool:
+    return has_bf16("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def hub_is_on() -> bool:

@@ -14,7 +14,7 @@ import streamlit as st
 from bert_core import LoadError, MissingPart
 from bert_core.serving import EngineError, Superseded
 from bert_core.tokenizer import Encoding
-from ui import classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
+from ui import arithmetic, classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
 from ui.state import Here
 from ui.words import PROSE
 
@@ -98,6 +98,7 @@ def _sidebar() -> None:
     st.sidebar.selectbox("Model", names, index=names.index(default), key="model", bind="query-params",
                          accept_new_options=True, help=_how_to_name_a_model())
     model_picker.draw()
+    arithmetic.draw()
     model_card.draw(st.session_state.get("model") or default)
 
 
@@ -174,7 +175,8 @@ def status_line(*read: Here, note: str = "") -> str:
     """Which model on which device made the picture, and how long the inputs are that it read."""
     loaded = state.loaded(read[0].model)
     config, device = loaded.config, loaded.model.device
-    precision = str(loaded.model.dtype).removeprefix("torch.")
+    exact = str(loaded.model.dtype).removeprefix("torch.")
+    precision = "bfloat16, the fast mode" if read[0].precision == "bf16" else exact
     place = "GPU" if device.type == "cuda" else "CPU"
     parts = [short_name(loaded.name),
              f"{config.num_hidden_layers} layers × {config.num_attention_heads} heads", config.attention_kind,

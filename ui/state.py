@@ -28,6 +28,11 @@ Value = TypeVar("Value")
 
 #: A sentence whose gap only the words on its right can fill.
 DEFAULT_TEXT = "She poured the [MASK] into her teacup and drank it."
+#: Key of the switch of the fast mode, and the views whose pictures it makes: page -> views, '' the first one.
+#: All others are made for checking numbers.
+FAST = "fast"
+FAST_VIEWS = {"masking": ("", "Fill the gap", "Before and after", "Two sentences"), "attention": ("", "All heads"),
+              "compare": ("", "Side by side", "ELMo's way")}
 #: Models of a folder or the hub that a visitor's picker remembers.
 MOST_OWN_MODELS = 8
 #: Seconds for which a dropped link value stays on screen.
@@ -43,12 +48,19 @@ class Here:
         pair: the second sentence, or None.
         model: name of the model that makes the pictures.
         page: name of the page, as in its address.
+        fast: whether the visitor asks for the fast mode, in a view that has one.
     """
 
     text: str
     pair: str | None
     model: str
     page: str
+    fast: bool = False
+
+    @property
+    def precision(self) -> str:
+        """What its pictures are computed in: 'fp32', or 'bf16' in the fast mode."""
+        return "bf16" if self.fast and takes_fast(self.model) else "fp32"
 
     @property
     def encoding(self) -> Encoding:
@@ -57,16 +69,31 @@ class Here:
 
     def request(self, **changes: Any) -> TraceRequest:
         """A TraceRequest for the present input; `changes` are its other fields."""
-        return replace(TraceRequest(self.text, self.pair, model=self.model), **changes)
+        return replace(TraceRequest(self.text, self.pair, model=self.model, precision=self.precision), **changes)
 
 
 def here() -> Here:
     """The present input, from the shared widgets."""
     values = st.session_state
     pair = values.get("pair") or None
-    model = chosen_model()
-    return Here(values.get("text") or "", pair, settings.default_model() if waits_for(model) else model,
-                values.get("_page", ""))
+    model, page = chosen_model(), values.get("_page", "")
+    return Here(values.get("text") or "", pair, settings.default_model() if waits_for(model) else model, page,
+                wants_fast() and open_view() in FAST_VIEWS.get(page, ()))
+
+
+def open_view() -> str:
+    """The page's view as the switch or the address says it, '' for the first."""
+    return str(st.session_state.get("view") or st.query_params.get("view", ""))
+
+
+def wants_fast() -> bool:
+    """Whether the visitor has switched the fast mode on, where it is offered."""
+    return settings.fast_is_offered() and bool(st.session_state.get(FAST))
+
+
+def takes_fast(model: str) -> bool:
+    """Whether the fast mode can run this model: our own block, whose precision we choose."""
+    return isinstance(loaded(model).model, Model)
 
 
 def chosen_model() -> str:

@@ -60,7 +60,7 @@ LIMITS = {
         "English only, lower-cased; other scripts are [UNK] or single letters.",
     ),
     "tasks": (
-        "Stands on twin-bert and inherits its gaps; trained on as many rows as `rows` says.",
+        "Stands on twin-bert and inherits its gaps; trained on no more rows than its sittings say.",
         "For teaching. Not for decisions about people.",
     ),
 }
@@ -111,7 +111,8 @@ def card(name: str, run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]],
 
 def sittings(run: Mapping[str, Any], hardware: str) -> list[dict[str, Any]]:
     """What a finished run's model has read, its start's sittings first; arguments as for `card`."""
-    last = {"tokens": run.get("tokens"), "steps": run["steps"], "seed": run["seed"], "hardware": hardware,
+    size = {"tokens": run.get("tokens")} if "objective" in run else {"tokens": None, "rows": run["rows"]}
+    last = {**size, "steps": run["steps"], "seed": run["seed"], "hardware": hardware,
             "seconds": run["seconds"], "command": command(run)}
     return [*run.get("before", ()), last]
 
@@ -122,8 +123,8 @@ def sittings_of(folder: Path) -> list[dict[str, Any]] | None:
     Its card says them; the folder `model` of a finished run has none, but stands beside the run's run.json.
     """
     found, record = read_card(folder), folder.parent / "run.json"
-    if found is not None:
-        return found["sittings"]
+    if found is not None:  # the first cards said the rows of a fine-tuning once for all
+        return [{"rows": found["rows"], **one} if found.get("rows") else one for one in found["sittings"]]
     if folder.name != "model" or not record.is_file():
         return None
     return sittings(json.loads(record.read_text(encoding="utf-8")), "not noted")
@@ -164,14 +165,13 @@ def _scores(score: Mapping[str, Any]) -> list[dict[str, Any]]:
 def to_markdown(found: Mapping[str, Any]) -> str:
     """The card for reading."""
     lines = [f"# {found['name']}", "", found["summary"], "", f"- Start: {found['start']}"]
-    if len(found["sittings"]) > 1:
-        read = sum(sitting["tokens"] for sitting in found["sittings"])
-        lines.append(f"- Read in all: {read:,} word pieces in {len(found['sittings'])} sittings, each from where the "
-                     "last one ended")
-    for sitting in found["sittings"]:
-        size = f"{sitting['tokens']:,} word pieces" if sitting["tokens"] else f"{found['rows']:,} rows"
+    sizes = [_size(sitting, found) for sitting in found["sittings"]]
+    if len(sizes) > 1:
+        read, what = sum(number for number, _ in sizes), sizes[0][1]
+        lines.append(f"- Read in all: {read:,} {what} in {len(sizes)} sittings, each from where the last one ended")
+    for sitting, (number, what) in zip(found["sittings"], sizes, strict=True):
         lines += [
-            f"- Read: {size} in {sitting['steps']:,} steps, seed {sitting['seed']}",
+            f"- Read: {number:,} {what} in {sitting['steps']:,} steps, seed {sitting['seed']}",
             f"- Machine: {sitting['hardware']}; {sitting['seconds'] / 60:.0f} minutes",
             f"- Command: `{sitting['command']}`",
         ]
@@ -185,6 +185,13 @@ def to_markdown(found: Mapping[str, Any]) -> str:
               for s in found["scores"]]
     lines += ["", "## Bad at", "", *(f"- {line}" for line in found["bad_at"])]
     return "\n".join(lines) + "\n"
+
+
+def _size(sitting: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[int, str]:
+    """How much one sitting read, and of what."""
+    if sitting["tokens"]:
+        return sitting["tokens"], "word pieces"
+    return sitting.get("rows", found["rows"]), "rows"
 
 
 def write_card(folder: Path, found: Mapping[str, Any]) -> None:

@@ -31,6 +31,7 @@ def _number(what: str, kind: type, fits: Callable[[float], bool]) -> Callable[[s
 
 
 _COUNT = _number("a whole number, at least 1", int, lambda n: 1 <= n < 2**63)
+_LENGTH = _number("a whole number from 16 to 512", int, lambda n: 16 <= n <= 512)
 _WHOLE = _number("a whole number, at least 0", int, lambda n: 0 <= n < 2**63)
 _ABOVE_0 = _number("a number above 0", float, lambda x: 0 < x < math.inf)
 _FROM_0 = _number("a number, at least 0", float, lambda x: 0 <= x < math.inf)
@@ -66,6 +67,8 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--packed", help="file of packed pairs, made if missing; share it between the twins")
     parser.add_argument("--mix", help="NAME=SHARE,NAME=SHARE over the corpus's files (default: equal shares)")
     parser.add_argument("--excerpt", type=_COUNT, default=1200, help="most pieces taken from a document at a time")
+    parser.add_argument("--length", type=_LENGTH, default=128,
+                        help="pieces of most packed sequences, specials included; 2 %% have 512, 15 %% fewer")
     parser.add_argument("--step-tokens", type=_COUNT, default=1024)
     parser.add_argument("--micro-tokens", type=_COUNT, default=1024)
     parser.add_argument("--optimizer", choices=("adamw", "muon"), default="adamw",
@@ -106,6 +109,7 @@ def _add_finetune(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--task", required=True, choices=LABELLED)
     parser.add_argument("--data", required=True, help="data folder, or the task's training file")
     parser.add_argument("--model", default="twin-bert", help="the model to start from (default twin-bert)")
+    parser.add_argument("--warm-start", help="a model of this task and rank on the same base, to go on from")
     parser.add_argument("--out", required=True, help="folder of the new model")
     parser.add_argument("--limit", type=_COUNT, help="training rows to draw (default: all)")
     parser.add_argument("--epochs", type=_ABOVE_0, default=2.0)

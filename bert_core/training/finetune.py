@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -83,6 +83,25 @@ def start(base: Model, config: BertConfig, head: str | None, recipe: FineTuneRec
     return frozen, {n: w.requires_grad_() for n, w in learned.items()}
 
 
+def go_on_from(learned: dict[str, Tensor], earlier: Mapping[str, Tensor]) -> None:
+    """Put what an earlier fine-tuning learned in the place of what `start` made.
+
+    A base that was trained on takes the updates of its last state well, so that
+    a short run does what a long one did before.
+
+    Raises:
+        ValueError: it learned other tensors, or with another rank.
+    """
+    shapes, others = ({n: tuple(w.shape) for n, w in side.items()} for side in (learned, earlier))
+    if shapes != others:
+        name = min(n for n in shapes.keys() | others.keys() if shapes.get(n) != others.get(n))
+        raise ValueError(f"--warm-start: {name} has shape {others.get(name)}, this run has {shapes.get(name)}; "
+                         "give the --task and --rank that it was trained with")
+    with torch.no_grad():
+        for name, weight in learned.items():
+            weight.copy_(earlier[name])
+
+
 def assemble(
     config: BertConfig, frozen: dict[str, Tensor], learned: dict[str, Tensor], heads: frozenset[str], scale: float
 ) -> Model:
@@ -142,14 +161,20 @@ def with_hidden_pieces(rows: Sequence[Row], share: float, special: Special, rng:
 
 def finetune(
     base: Model, config: BertConfig, task: Task, rows: Sequence[Row], recipe: FineTuneRecipe, special: Special,
-    curve: Path | None = None,
+    curve: Path | None = None, earlier: Mapping[str, Tensor] | None = None,
 ) -> tuple[dict[str, Tensor], float]:
     """Train a task.
+
+    Args:
+        curve: file for loss and rate of every step.
+        earlier: what an earlier fine-tuning learned, to go on from.
 
     Returns:
         What learned (factors, biases, LayerNorms, head), and the seconds it took.
     """
     frozen, learned = start(base, config, task.head, recipe)
+    if earlier is not None:
+        go_on_from(learned, earlier)
     heads = frozenset({task.head, "pooler"} - {None})
     model = assemble(config, frozen, learned, heads, recipe.scale)
     optimizer = adamw(learned, recipe.lr, recipe.head_lr, recipe.weight_decay)

@@ -8,13 +8,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bert_core.load import load_model
+from bert_core.load import load_model, locate
 from bert_core.model import Model
 from bert_core.training import datasets
+from bert_core.training.cards import sittings_of
 from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
 from bert_core.training.folder import write_adapter, write_full
 from bert_core.training.packing import Special
 from bert_core.training.pretrain import pick_precision
+from bert_core.training.start import updates_of
 from bert_core.training.taskdata import TASKS
 
 #: The model that a task is measured on unless another is named.
@@ -87,10 +89,12 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
         word_dropout=args.word_dropout,
         precision=pick_precision(args.precision, "cpu"),
     )
+    earlier = updates_of(args.warm_start, args.model) if args.warm_start else None
+    before = sittings_of(locate(args.warm_start)) if args.warm_start else None
     out = Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     special = Special.of(base.tokenizer.backend)
-    learned, seconds = finetune(base.model, config, task, rows, recipe, special, out / "curve.jsonl")
+    learned, seconds = finetune(base.model, config, task, rows, recipe, special, out / "curve.jsonl", earlier)
     if args.rank and base.info.shipped and "shared_from" not in base.config.extra:  # updates don't stand on updates
         write_adapter(out, config, learned, args.model, recipe.scale)
     else:
@@ -98,7 +102,8 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
     steps = steps_of(len(rows), args.batch, args.epochs)
     summary = {"rows": len(rows), "steps": steps, "seconds": round(seconds)}
-    (out / "run.json").write_text(json.dumps({**settings, **summary}, indent=1) + "\n", encoding="utf-8")
+    record = {**settings, **summary, **({"before": before} if before else {})}
+    (out / "run.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return {"task": args.task, "model": args.model, "out": str(out), **summary}
 
 

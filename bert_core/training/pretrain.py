@@ -25,6 +25,7 @@ from torch import Tensor
 
 from bert_core.config import BertConfig
 from bert_core.model import Model
+from bert_core.precision import bf16_is_faster, has_bf16
 from bert_core.training.objectives import Losses, Objective, Sample, losses
 from bert_core.training.optim import OPTIMIZERS, clip_gradients, learning_rate_factor, set_learning_rate
 from bert_core.training.packing import Packed
@@ -76,13 +77,10 @@ class Recipe:
 
 
 def pick_precision(asked: str, device: str) -> str:
-    """'auto' is bf16 where the hardware has instructions for it: elsewhere it is slower than fp32."""
+    """'auto' is bf16 where the hardware has instructions for it and, on a processor, they are faster than fp32's."""
     if asked != "auto":
         return asked
-    if device.startswith("cuda"):
-        return "bf16" if torch.cuda.is_bf16_supported() else "fp32"
-    flags = torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
-    return "bf16" if flags else "fp32"
+    return "bf16" if has_bf16(device) and (device.startswith("cuda") or bf16_is_faster()) else "fp32"
 
 
 def wait_for_all() -> None:

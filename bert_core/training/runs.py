@@ -125,13 +125,14 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
 def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed:
     """The packed corpus, made once by the first process."""
     path = Path(args.packed) if args.packed else out / "packed.npz"
-    origin = {"seed": args.seed, "mix": args.mix, "excerpt": args.excerpt, "vocabulary": vocabulary_digest(tokenizer)}
+    origin = {"seed": args.seed, "mix": args.mix, "excerpt": args.excerpt, "length": args.length,
+              "vocabulary": vocabulary_digest(tokenizer)}
     if _is_first() and not path.is_file():
         files = corpus.sources(args.corpus)
         mix = corpus.parse_mix(args.mix, list(files))
         texts = {name: corpus.documents(files[name]) for name in mix}
         wanted = args.pack_tokens or args.tokens or 2_000_000
-        pack(texts, mix, tokenizer, wanted, Lengths(), args.excerpt, args.seed).save(path, origin)
+        pack(texts, mix, tokenizer, wanted, Lengths(args.length), args.excerpt, args.seed).save(path, origin)
     wait_for_all()
     return Packed.load(path, origin)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from bert_core.config import BertConfig
 from bert_core.load import locate, parse_config, stored_tensors
 from bert_core.loading import shared
-from bert_core.loading.files import read_json
+from bert_core.loading.files import read_json, read_tensors
 from bert_core.shapes import encoder_shapes, head_shapes
 
 
@@ -54,6 +54,21 @@ def read_start(name: str) -> tuple[BertConfig, dict[str, Tensor], Path]:
     stored = stored_tensors(folder, config)
     weights = shared.read_merged(stored, list(shared.visible(stored)), shared.low_rank_scale(config))
     return config, {n: w.float().contiguous() for n, w in weights.items() if w.is_floating_point()}, folder
+
+
+def updates_of(name: str, base: str) -> dict[str, Tensor]:
+    """What a fine-tuned model keeps of its own beside its shipped base: factors, biases, LayerNorms and head, float32.
+
+    Raises:
+        ValueError: it can't be read, or does not stand on `base`.
+    """
+    folder = locate(name)
+    config = parse_config(read_json(folder / "config.json"))
+    if config.extra.get("shared_from") != base:
+        raise ValueError(f"--warm-start {name!r} is no low-rank update of {base}; only one of those can go on")
+    stored = stored_tensors(folder, config)
+    own = [tensor for tensor, place in stored.items() if place.file.parent == folder]
+    return {tensor: value.float() for tensor, value in read_tensors(stored, own).items()}
 
 
 def turned_round(config: BertConfig, objective: str) -> str:

@@ -30,6 +30,7 @@ def file(tmp_path):
         "--tokens", "--pack-tokens", "--excerpt", "--step-tokens", "--micro-tokens", "--layers", "--hidden", "--heads",
         "--vocab-size")),
     *((PRETRAIN, flag, ("0", "-1", "nan", "inf")) for flag in ("--lr", "--head-lr")),
+    (PRETRAIN, "--length", ("0", "15", "513", "64.5")),
     *((PRETRAIN, flag, ("-0.1", "1.1", "nan")) for flag in ("--warmup", "--decay")),
     *((PRETRAIN, flag, ("0", "1.1", "nan")) for flag in ("--mask-rate", "--loss-fraction")),
     *((PRETRAIN, flag, ("-1", "nan")) for flag in ("--nsp-weight", "--save-seconds", "--stop-after", "--seed")),

@@ -61,6 +61,16 @@ def test_a_card_tells_every_sitting(tmp_path):
         assert part in text
 
 
+def test_a_task_that_went_on_tells_the_rows_of_every_sitting(tmp_path):
+    first = card("twin-bert-ner", FINETUNED, [], "two cores")
+    del first["sittings"][0]["rows"]  # as the first cards were
+    write_card(tmp_path, first)
+    later = FINETUNED | {"rows": 5, "warm_start": "twin-bert-ner", "before": sittings_of(tmp_path)}
+    text = to_markdown(card("twin-bert-ner", later, [], "four cores"))
+    for part in ("14 rows in 2 sittings", "Read: 9 rows", "Read: 5 rows", "--warm-start twin-bert-ner"):
+        assert part in text
+
+
 @pytest.mark.parametrize(("right", "words"), [(0.52, "as good as a coin"), (0.75, "often wrong"), (0.85, None)])
 def test_a_card_says_what_next_sentence_prediction_is_worth(right, words):
     score = {"task": "nsp", "model": "twin-bert", "n": 9, "accuracy": right, "command": "python -m bert_core evaluate"}

@@ -16,6 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from bert_core import precision
 from bert_core.cli import main
 from bert_core.load import load_model
 from bert_core.training import runs
@@ -140,11 +141,29 @@ def test_errors_are_one_line(scratch, tmp_path, capsys):
         assert message in error
 
 
-def test_precision_is_bf16_only_where_the_hardware_has_it(monkeypatch):
-    from bert_core.training.pretrain import pick_precision
+def test_precision_is_bf16_only_where_the_hardware_has_it_and_gains_by_it(monkeypatch):
+    from bert_core.training import pretrain
 
-    for has, chosen in ((False, "fp32"), (True, "bf16")):
+    for has, faster, chosen in ((False, True, "fp32"), (True, False, "fp32"), (True, True, "bf16")):
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda has=has: has)
         monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-        assert pick_precision("auto", "cpu") == chosen
-    assert pick_precision("bf16", "cpu") == "bf16"
+        monkeypatch.setattr(pretrain, "bf16_is_faster", lambda faster=faster: faster)
+        assert pretrain.pick_precision("auto", "cpu") == chosen
+    assert pretrain.pick_precision("bf16", "cpu") == "bf16"
+
+
+@pytest.mark.parametrize(("slow", "faster"), [(torch.float32, True), (torch.bfloat16, False)])
+def test_which_precision_is_faster_is_measured(monkeypatch, slow, faster):
+    plain = precision.F.linear
+
+    def linear(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        if x.dtype == slow:
+            time.sleep(0.2)
+        return plain(x, weight)
+
+    monkeypatch.setattr(precision.F, "linear", linear)
+    precision.bf16_is_faster.cache_clear()
+    try:
+        assert precision.bf16_is_faster() is faster
+    finally:
+        precision.bf16_is_faster.cache_clear()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from bert_core import load
 from bert_core import model as core
@@ -103,6 +105,32 @@ def test_a_task_model_is_a_start_with_its_updates_and_not_a_base_of_others(shipp
     learn_sentiment(tmp_path, second, "--rank", "4", "--model", "twin-bert-sst2")
     assert "shared_from" not in load_model("twin-bert-again").config.extra
     assert share_right(load_model("twin-bert-again"), tmp_path) > 0.9
+
+
+def test_a_warm_start_goes_on_with_the_updates_of_before(shipped, tmp_path):
+    folder, again = shipped / "twin-bert-sst2", tmp_path / "again"
+    learn_sentiment(tmp_path, folder, "--rank", "4")
+    (folder / "card.json").write_text(json.dumps(
+        {"rows": 48, "sittings": [{"tokens": None, "steps": 72, "seed": 0, "seconds": 1, "command": "first"}]}))
+    learn_sentiment(tmp_path, again, "--rank", "4", "--warm-start", "twin-bert-sst2", "--epochs", "0.1", "--lr", "1e-9",
+                    "--head-lr", "1e-9")
+    before, after = (load_file(place / "model.safetensors") for place in (folder, again))
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        torch.testing.assert_close(after[name], tensor, atol=1e-6, rtol=1e-3)
+    record = json.loads((again / "run.json").read_text())
+    assert [(one["rows"], one["command"]) for one in record["before"]] == [(48, "first")]
+    assert record["warm_start"] == "twin-bert-sst2"
+
+
+@pytest.mark.parametrize(("task", "rank", "of", "says"), [
+    ("sst2", "3", "twin-bert-sst2", "give the --task and --rank"), ("sst2", "4", "twin-bert", "no low-rank update"),
+    ("sst2", "0", "twin-bert-sst2", "give the --task and --rank")])
+def test_a_warm_start_of_another_kind_is_refused(shipped, tmp_path, capsys, task, rank, of, says):
+    learn_sentiment(tmp_path, shipped / "twin-bert-sst2", "--rank", "4", "--epochs", "0.1")
+    assert main(["finetune", "--task", task, "--data", str(sentiment_file(tmp_path)), "--out", str(tmp_path / "out"),
+                 "--rank", rank, "--warm-start", of]) == 2
+    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rank", [4, 0])

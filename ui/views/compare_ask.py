@@ -48,15 +48,17 @@ class Asked:
 
 
 class VisitorEngine:
-    """The engine as measures use it: in this visitor's name, problems shown as one line."""
+    """The engine as measures use it: in this visitor's name and arithmetic, problems shown as one line."""
 
     default = TWINS["masked"]
 
     def run(self, request: TraceRequest, keep: bool = True) -> Trace:
-        return state.traces([request], keep)[0]
+        return self.run_many([request], keep)[0]
 
     def run_many(self, requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
-        return state.traces(requests, keep)
+        here = state.here()
+        named = [replace(r, precision=replace(here, model=r.model or self.default).precision) for r in requests]
+        return state.traces(named, keep)
 
     def loaded(self, name: str | None = None) -> Loaded:
         return state.loaded(name)
