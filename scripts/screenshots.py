@@ -26,9 +26,9 @@ WIDTHS = (390, 1440, 1920)
 SCHEMES = ("light", "dark")
 #: README's pictures: file -> (page, parameters, scheme).
 README = {
-    "masking": ("masking", {"text": "She poured the [MASK] into her teacup and drank it."}, "light"),
+    "masking": ("masking", {"text": "The babysitter opened the [MASK] and read the first chapter."}, "light"),
     "attention": ("attention", {"text": "The children played in the park because they loved it."}, "light"),
-    "compare": ("compare", {"text": "The dog barked all night."}, "dark"),
+    "compare": ("compare", {"text": "The babysitter opened the [MASK] and read the first chapter."}, "dark"),
 }
 
 

@@ -43,6 +43,7 @@ class Start:
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
         """Begin to load, and don't wait for it; when the server is told to stop, end what would outlive it."""
+        every_page_through_app()
         threading.Thread(target=self.load, name="start", daemon=True).start()
         yield
         if "ui.training" in sys.modules:  # not where nothing was ever trained or shown
@@ -65,3 +66,15 @@ class Start:
         if self.ready:
             return PlainTextResponse("ready\n")
         return PlainTextResponse(f"not ready: {self.problem or 'the model is loading'}\n", status_code=503)
+
+
+def every_page_through_app() -> None:
+    """Tell Streamlit that app.py navigates, before the first visitor's run would.
+
+    Because of the folder pages/ it would start that visitor's page without app.py, with another sidebar, and only
+    then go through it (`shell.open_page` sees to that where this private switch is gone).
+    """
+    with contextlib.suppress(ImportError):
+        from streamlit.runtime.pages_manager import PagesManager
+
+        PagesManager.uses_pages_directory = False

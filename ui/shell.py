@@ -138,8 +138,7 @@ def say_cut(here: Here) -> None:
 def _through_app() -> None:
     """Go through app.py if Streamlit started the page's script on its own.
 
-    The first visitor of a server who asks for /page gets pages/page.py without
-    app.py, because Streamlit only learns of the navigation by running it.
+    It does so for the first visitor, because of the folder pages/, unless it was told (ui/server.py).
     """
     if not st.session_state.pop("_framed", False):
         navigation()

@@ -26,8 +26,8 @@ from ui.turns import TURNS
 
 Value = TypeVar("Value")
 
-#: A sentence whose gap only the words on its right can fill.
-DEFAULT_TEXT = "She poured the [MASK] into her teacup and drank it."
+#: A sentence whose gap takes both sides: what was opened is a door until one reads on. It has a word cut in three.
+DEFAULT_TEXT = "The babysitter opened the [MASK] and read the first chapter."
 #: Key of the switch of the fast mode, and the views whose pictures it makes: page -> views, '' the first one.
 #: All others are made for checking numbers.
 FAST = "fast"

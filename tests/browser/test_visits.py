@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from bench._server import serve
+
 TEXT = "A reload must not lose the [MASK]."
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -48,3 +50,17 @@ def test_the_navigation_says_where_one_is(visitor, name, shown):
     expect(here).to_have_count(1)
     expect(here).to_have_text(shown)
     expect(page).to_have_title("Both Ways")
+
+
+def test_the_first_visitor_of_a_server_sees_a_page_as_all_do(browser):
+    """Streamlit starts the first visitor's page without app.py."""
+    widths = []
+    with serve(seconds=240) as server:
+        for _ in range(2):
+            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            page = context.new_page()
+            page.goto(f"{server.address}/compare")
+            page.wait_for_selector("[data-ready]", state="attached", timeout=240_000)
+            widths.append(page.get_by_test_id("stSidebar").bounding_box()["width"])
+            context.close()
+    assert widths == [264, 264]

@@ -21,7 +21,7 @@ from ui.state import DEFAULT_TEXT, Here
 ROOT = Path(__file__).resolve().parents[2]
 TWINS = {"masked": "twin-bert", "left": "twin-gpt", "right": "twin-rtl"}
 #: The word behind the gap of the sentence that a new visitor sees.
-DEFAULT_WORD = "tea"
+DEFAULT_WORD = "book"
 
 
 @dataclass(frozen=True)
