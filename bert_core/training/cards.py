@@ -111,7 +111,8 @@ def card(name: str, run: Mapping[str, Any], scores: Sequence[Mapping[str, Any]],
 
 def sittings(run: Mapping[str, Any], hardware: str) -> list[dict[str, Any]]:
     """What a finished run's model has read, its start's sittings first; arguments as for `card`."""
-    size = {"tokens": run.get("tokens")} if "objective" in run else {"tokens": None, "rows": run["rows"]}
+    pieces = {"tokens": run.get("end_at") or run.get("tokens")}
+    size = pieces if "objective" in run else {"tokens": None, "rows": run["rows"]}
     last = {**size, "steps": run["steps"], "seed": run["seed"], "hardware": hardware,
             "seconds": run["seconds"], "command": command(run)}
     return [*run.get("before", ()), last]

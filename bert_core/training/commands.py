@@ -63,6 +63,7 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--init", required=True, help="a model folder to start from, or 'scratch'")
     parser.add_argument("--out", required=True, help="the run's folder; an unfinished run there goes on")
     parser.add_argument("--tokens", type=_COUNT, help="word pieces to read (default: all that is packed)")
+    parser.add_argument("--end-at", type=_COUNT, help="word pieces after which to end, the rate as for all of --tokens")
     parser.add_argument("--pack-tokens", type=_COUNT, help="word pieces to pack (default: --tokens, else 2,000,000)")
     parser.add_argument("--packed", help="file of packed pairs, made if missing; share it between the twins")
     parser.add_argument("--mix", help="NAME=SHARE,NAME=SHARE over the corpus's files (default: equal shares)")

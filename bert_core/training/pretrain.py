@@ -50,6 +50,8 @@ class Recipe:
         lr, head_lr: peak learning rates of encoder and heads.
         tokens: pieces to read in all; None reads all that is packed. May be
             changed from one sitting to the next until the fall has begun.
+        end_at: pieces after which the run is over, its learning rate still
+            that of a run over `tokens`; None goes to the end.
         warmup, decay: shares of the steps with a rising and a falling
             learning rate.
         nsp_weight: factor on the next-sentence loss; 1 is the paper's.
@@ -66,6 +68,7 @@ class Recipe:
     lr: float = 5e-4
     head_lr: float = 2e-3
     tokens: int | None = None
+    end_at: int | None = None
     warmup: float = 0.03
     decay: float = 0.4
     weight_decay: float = 0.01
@@ -157,6 +160,12 @@ class Trainer:
     @property
     def steps(self) -> int:
         return len(self.plan)
+
+    @property
+    def last(self) -> int:
+        """Steps after which the run is over: all of the plan, or those that reach `end_at`."""
+        end = self.recipe.end_at
+        return self.steps if end is None else min(self.steps, len(steps_of(self.packed, self.recipe.step_tokens, end)))
 
     def train_step(self) -> dict[str, float]:
         """One optimiser step; returns what the curve records of it."""
@@ -260,13 +269,16 @@ def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool
         stop_after: seconds after which to save and return.
     """
     trainer.restore(folder)
+    last = trainer.last
+    if trainer.step > last:
+        raise ValueError(f"{folder} is at step {trainer.step} already, after --end-at; give a larger one, or none")
     if trainer.rank == 0:
         _cut_curve(folder / "curve.jsonl", trainer.step)
     wait_for_all()
     began = saved = time.monotonic()
     smooth: dict[str, float] = {}
     with (folder / "curve.jsonl").open("a", encoding="utf-8") as curve:
-        while trainer.step < trainer.steps:
+        while trainer.step < last:
             row = trainer.train_step()
             now = time.monotonic()
             if trainer.rank == 0:
@@ -280,7 +292,7 @@ def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool
                 break
     if trainer.rank == 0:
         trainer.save(folder)
-    return trainer.step == trainer.steps
+    return trainer.step == last
 
 
 def _cut_curve(path: Path, step: int) -> None:

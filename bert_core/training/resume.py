@@ -37,7 +37,7 @@ def check_settings(settings: Mapping[str, Any], earlier: Mapping[str, Any]) -> N
     """
     for name, new in settings.items():
         old = earlier.get(name, new)
-        if name not in (*OF_A_SITTING, "tokens", "out") and _place(name, old) != _place(name, new):
+        if name not in (*OF_A_SITTING, "tokens", "end_at", "out") and _place(name, old) != _place(name, new):
             flag = name.replace("_", "-")
             raise ValueError(f"{settings['out']} holds a run with --{flag} {old!r}, not {new!r}; {WAY_OUT}")
 

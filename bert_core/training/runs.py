@@ -52,7 +52,7 @@ def pretrain(args: argparse.Namespace) -> dict:
     )
     trainer = Trainer(config, weights, packed, objective, recipe, device)
     check_tokens(trainer, out, earlier)
-    record = {**settings, "random_start": fresh, "steps": trainer.steps}
+    record = {**settings, "random_start": fresh, "steps": trainer.last}
     before = None if args.init == "scratch" else sittings_of(locate(args.init))
     if before is not None:
         record["before"] = before

@@ -27,8 +27,8 @@ def file(tmp_path):
 
 @pytest.mark.parametrize(("command", "flag", "values"), [
     *((PRETRAIN, flag, ("0", "-3", "1.5", "x")) for flag in (
-        "--tokens", "--pack-tokens", "--excerpt", "--step-tokens", "--micro-tokens", "--layers", "--hidden", "--heads",
-        "--vocab-size")),
+        "--tokens", "--end-at", "--pack-tokens", "--excerpt", "--step-tokens", "--micro-tokens", "--layers", "--hidden",
+        "--heads", "--vocab-size")),
     *((PRETRAIN, flag, ("0", "-1", "nan", "inf")) for flag in ("--lr", "--head-lr")),
     (PRETRAIN, "--length", ("0", "15", "513", "64.5")),
     *((PRETRAIN, flag, ("-0.1", "1.1", "nan")) for flag in ("--warmup", "--decay")),

@@ -45,6 +45,8 @@ def test_a_finished_runs_own_folder_knows_what_its_model_has_read(tmp_path):
     assert (last["seed"], last["tokens"], last["hardware"]) == (2, 5000, "not noted")
     assert "--init twin-bert" in last["command"]
     assert sittings_of(other) is None
+    (tmp_path / "run.json").write_text(json.dumps(PRETRAINED | {"end_at": 3000}))
+    assert [sitting["tokens"] for sitting in sittings_of(model)] == [3000]
     write_card(model, card("twin-bert", PRETRAINED, [], "four cores"))
     assert [sitting["hardware"] for sitting in sittings_of(model)] == ["four cores"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,26 @@ def test_it_goes_on_in_the_precision_it_began_in(half_done, tmp_path, monkeypatc
     assert main(half_done) == 0
     assert record(tmp_path)["precision"] == "bf16"
     assert record(tmp_path)["seconds"] >= 0  # it is done
+
+
+def test_a_run_that_ends_early_is_the_start_of_the_whole_one(half_done, tmp_path):
+    whole, short = tmp_path / "whole", tmp_path / "run"
+    shutil.copytree(short, whole)
+    assert main([*half_done, "--out", str(whole)]) == 0
+    assert main([*half_done, "--end-at", "1000"]) == 0
+    curves = [[json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()] for out in (whole, short)]
+    assert 1 < len(curves[1]) == record(tmp_path)["steps"] < len(curves[0])
+    assert curves[1][-1]["tokens"] >= 1000 > curves[1][-2]["tokens"]
+    for long, cut in zip(*curves, strict=False):
+        assert {k: long[k] for k in ("loss", "lr")} == pytest.approx({k: cut[k] for k in ("loss", "lr")})
+    assert (short / "model" / "model.safetensors").is_file()
+
+
+def test_a_run_cannot_end_where_it_has_been(half_done, tmp_path, capsys):
+    assert main([*half_done, "--end-at", "1000"]) == 0
+    assert main([*half_done, "--end-at", "300"]) == 2
+    assert "after --end-at" in capsys.readouterr().err
+    assert main(half_done) == 0  # to the end of the plan
 
 
 def test_pairs_packed_with_something_else_are_refused(half_done, tmp_path, capsys):
