@@ -8,16 +8,24 @@ from bert_core.measures import arithmetic
 from ui import controls, settings, state
 
 LABEL = "Fast arithmetic"
+_KEPT = "_fast_kept"
 HELP = ("Computes in bf16 (8 bits of mantissa) instead of float32. It is meant for large models on slow computers; "
         "views that are made for checking numbers stay exact.")
 
 
 def draw() -> None:
-    """A switch in the sidebar where the fast mode is offered; below it, once it is on, what it does here."""
-    if not settings.fast_is_offered():
+    """A switch in the sidebar of the pages that have a fast view; below it, once it is on, what it does here.
+
+    Streamlit forgets a widget that a page doesn't draw, so the choice is kept for the next page that does.
+    """
+    if not settings.fast_is_offered() or state.here().page not in state.FAST_PAGES:
         return
+    if st.session_state.get(_KEPT) and state.FAST not in st.session_state:
+        st.session_state[state.FAST] = True
     with st.sidebar:
-        if controls.toggle(LABEL, state.FAST, help=HELP):
+        chosen = controls.toggle(LABEL, state.FAST, help=HELP)
+        st.session_state[_KEPT] = chosen
+        if chosen:
             st.caption(said())
 
 

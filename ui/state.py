@@ -28,11 +28,14 @@ Value = TypeVar("Value")
 
 #: A sentence whose gap takes both sides: what was opened is a door until one reads on. It has a word cut in three.
 DEFAULT_TEXT = "The babysitter opened the [MASK] and read the first chapter."
-#: Key of the switch of the fast mode, and the views whose pictures it makes: page -> views, '' the first one.
-#: All others are made for checking numbers.
+#: Key of the switch of the fast mode, and the pages that have it -> their views that are made for checking numbers
+#: and stay exact, as all other pages do.
 FAST = "fast"
-FAST_VIEWS = {"masking": ("", "Fill the gap", "Before and after", "Two sentences"), "attention": ("", "All heads"),
-              "compare": ("", "Side by side", "ELMo's way")}
+FAST_PAGES = {
+    "masking": ("80/10/10", "Pseudo-perplexity"),
+    "attention": ("Step by step", "Roles", "Act", "Attribution", "bertviz", "Export"),
+    "compare": ("Masks and heads", "Reveal", "Surprise", "Writing", "Experiment"),
+}
 #: Models of a folder or the hub that a visitor's picker remembers.
 MOST_OWN_MODELS = 8
 #: Seconds for which a dropped link value stays on screen.
@@ -78,17 +81,17 @@ def here() -> Here:
     pair = values.get("pair") or None
     model, page = chosen_model(), values.get("_page", "")
     return Here(values.get("text") or "", pair, settings.default_model() if waits_for(model) else model, page,
-                wants_fast() and open_view() in FAST_VIEWS.get(page, ()))
+                wants_fast(page))
 
 
-def open_view() -> str:
-    """The page's view as the switch or the address says it, '' for the first."""
-    return str(st.session_state.get("view") or st.query_params.get("view", ""))
+def wants_fast(page: str) -> bool:
+    """Whether the visitor has switched the fast mode on, and the page's open view has it.
 
-
-def wants_fast() -> bool:
-    """Whether the visitor has switched the fast mode on, where it is offered."""
-    return settings.fast_is_offered() and bool(st.session_state.get(FAST))
+    The view's name may still be the last page's: then the first one opens here, which is fast.
+    """
+    view = st.session_state.get("view") or st.query_params.get("view", "")
+    return (settings.fast_is_offered() and bool(st.session_state.get(FAST)) and page in FAST_PAGES
+            and view not in FAST_PAGES[page])
 
 
 def takes_fast(model: str) -> bool:

@@ -18,7 +18,7 @@ VIEWS = {
     "both-ways": ("Side by side", "Reveal"),
     "cls": ("Answer",),
     "nsp": ("Next sentence",),
-    "meaning": ("By layer",),
+    "meaning": ("By layer", "By layer"),
     "learning": ("Curves", "Curves"),
     "tasks": (None, "Entities", "Answers"),
     "size": ("Anatomy", "Cost", "Wrong claims"),

@@ -2,9 +2,14 @@
 
 import pytest
 
+from bert_core.figures.meaning import layer_lines
+from bert_core.measures.meaning import cosines_by_layer, first_occurrences
+from bert_core.serving.local import LocalEngine
+from bert_core.trace import TraceRequest
 from tests.payloads import visit
 from ui import state
-from ui.views.meaning_data import FROM_SET, _sentences
+from ui.views.meaning_data import FROM_SET, PARTS, _sentences
+from ui.views.task_models import examples
 
 IMAGE = "![x](https://example.org/a.png)"
 
@@ -21,3 +26,20 @@ def test_a_word_of_a_link_is_in_no_label():
                lines=f"Another {IMAGE} there.")
     assert not at.exception
     assert at.toggle(key="other_words").label == "Leave out the word itself"
+
+
+def test_the_first_word_parts_its_senses_more_than_the_lessons_second_one():
+    """Mean cosines of the last layer, twin-bert: what lesson 10 says of “Python” and “bank”."""
+    engine, parts = LocalEngine(), []
+    try:
+        for entry in examples("meaning")["words"]:
+            texts, senses = zip(*entry["sentences"], strict=True)
+            traces = engine.run_many([TraceRequest(text, parts=PARTS) for text in texts])
+            lines = layer_lines(cosines_by_layer(first_occurrences(traces, entry["word"])), senses)
+            values = {line.name: line.values[-1] for line in lines}
+            parts.append((entry["word"], values["same sense"] - values["different senses"]))
+    finally:
+        engine.close()
+    assert parts[0][0] == "Python"
+    assert parts[0][1] > 2 * dict(parts)["bank"] > 0
+    assert min(part for _, part in parts) > 0

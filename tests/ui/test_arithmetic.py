@@ -34,11 +34,20 @@ def test_the_fast_mode_makes_the_picture_and_says_so(offered):
 @pytest.mark.parametrize(("page", "view", "place"), [
     ("attention", "All heads", "bfloat16"), ("attention", "Step by step", "float32"),
     ("compare", "Side by side", "bfloat16"), ("compare", "Surprise", "float32"),
-    ("masking", "Pseudo-perplexity", "float32"), ("tokens", "", "float32")])
+    ("masking", "Pseudo-perplexity", "float32")])
 def test_views_that_check_numbers_stay_exact(offered, page, view, place):
     at = visit(page, text=TEXT, fast="true", **({"view": view} if view else {}))
     assert place in is_ready(at)["status"]
     assert ("stays exact" in captions(at)) == (place == "float32")
+
+
+def test_a_page_without_a_fast_view_has_no_switch_and_the_choice_outlives_it(offered):
+    at = visit("masking", text=TEXT, fast="true")
+    at.switch_page("pages/tokens.py").run()
+    assert "float32" in is_ready(at)["status"]
+    assert not [toggle for toggle in at.sidebar.toggle if toggle.label == arithmetic.LABEL]
+    at.switch_page("pages/masking.py").run()
+    assert "bfloat16" in is_ready(at)["status"]
 
 
 def test_where_it_is_not_offered_there_is_no_switch_and_a_link_changes_nothing(monkeypatch):
@@ -59,10 +68,11 @@ def test_it_is_offered_where_the_hardware_has_it(monkeypatch, has):
         settings._hardware_has_bf16.cache_clear()
 
 
-def test_every_fast_view_is_a_view_of_its_page(offered):
-    for page, views in state.FAST_VIEWS.items():
-        at = visit(page, text=TEXT)
-        assert set(views) - {""} <= set(at.segmented_control(key="view").options)
+@pytest.mark.parametrize("page", state.FAST_PAGES)
+def test_the_exact_views_are_views_of_their_page_and_not_its_first(page):
+    first, *others = visit(page, text=TEXT).segmented_control(key="view").options
+    assert first not in state.FAST_PAGES[page]
+    assert set(state.FAST_PAGES[page]) <= set(others)
 
 
 def test_a_model_that_runs_through_transformers_stays_exact(offered, monkeypatch):
