@@ -14,7 +14,7 @@ from ui.views import task_models
 MAX_CARDS = 12
 NO_GAP = "Click a token to hide it, or type [MASK] in the sentence."
 #: Sentences with a gap, offered where none is open.
-TO_TRY = ("The [MASK] barked all night.", "A man is riding a [MASK] down the street.",
+TO_TRY = ("The [MASK] shone brightly in the blue sky.", "A man is riding a [MASK] down the street.",
           "Two dogs [MASK] through the snow.")
 
 

@@ -1,0 +1,87 @@
+"""What the lessons say of the shipped models is what these say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bert_core.measures import compare
+from bert_core.measures.compare import Question, Readers
+from bert_core.serving import Engine
+from bert_core.serving.local import LocalEngine
+from bert_core.tasks.answers import answer
+from bert_core.tasks.entities import find_entities
+from bert_core.tasks.sentences import classify, is_next
+from bert_core.tasks.vocabulary import fill_mask
+from bert_core.trace import TraceRequest
+from ui.views.class_lessons import lessons
+from ui.views.masking import TO_TRY
+
+LESSONS = {lesson.key: lesson for lesson in lessons()}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    started = LocalEngine()
+    yield started
+    started.close()
+
+
+def linked(lesson: str, step: int) -> dict[str, str]:
+    """What the button of a step puts into the page."""
+    return dict(LESSONS[lesson].steps[step].link)
+
+
+def guesses(engine: Engine, text: str) -> list[str]:
+    return [one.token for one in fill_mask(engine, text)[0].predictions]
+
+
+def test_the_other_ending_of_the_gap_turns_the_guess(engine):
+    assert [guesses(engine, linked("gap", n)["text"])[0] for n in (0, 1)] == ["book", "door"]
+    assert "book becomes a door" in LESSONS["gap"].steps[1].notice
+
+
+def test_only_who_sees_the_right_gets_it_right(engine):
+    text, whole = linked("both-ways", 0)["text"], linked("both-ways", 1)["text"]
+    assert text.replace("[MASK]", "sun") == whole
+    assert text in LESSONS["both-ways"].question
+    assert guesses(engine, text)[0] == "sun"
+    question = Question(whole, None, 0, 4, 7)
+    readings, _ = compare.read(engine, question, Readers("twin-bert", "twin-gpt"), ("both", "left"))
+    assert "sun" not in [one.token for one in compare.top(readings["left"], engine, 5)]
+
+
+def test_a_sentence_without_positions_has_another_guess(engine):
+    text = linked("embeddings", 1)["text"]
+    request = TraceRequest(text, embeddings_off=("position",), parts=("mlm_positions", "mlm_logits"))
+    piece = engine.loaded().tokenizer.backend.id_to_token(int(engine.run(request).mlm_logits[0].argmax()))
+    assert piece != guesses(engine, text)[0]
+
+
+def test_one_word_turns_the_review(engine):
+    text = linked("cls", 0)["text"]
+    assert "“wonderful” to “terrible”" in LESSONS["cls"].steps[0].do
+    answers = [classify(engine, one, model="twin-bert-sst2").label
+               for one in (text, text.replace("wonderful", "terrible"))]
+    assert answers == ["positive", "negative"]
+
+
+def test_the_next_sentence_is_told_from_penguins_and_from_the_one_before(engine):
+    first, second = linked("nsp", 0)["text"], linked("nsp", 0)["pair"]
+    assert "Penguins live in the south." in LESSONS["nsp"].question
+    after, before, penguins = (is_next(engine, a, b) for a, b in (
+        (first, second), (second, first), (first, "Penguins live in the south.")))
+    assert after > max(before, penguins)
+
+
+def test_names_and_an_answer_are_found(engine):
+    found = find_entities(engine, linked("tasks", 1)["text"], model="twin-bert-ner").entities
+    assert {"Ada Lovelace", "Charles Babbage", "London"} <= {one.text for one in found}
+    asked = linked("tasks", 2)
+    assert answer(engine, asked["text"], asked["pair"], model="twin-bert-squad").text == "Clara Holt"
+
+
+@pytest.mark.parametrize(("text", "word"), zip(TO_TRY, ("sun", "bicycle", "running"), strict=True))
+def test_the_sentences_to_try_have_a_good_first_guess(engine, text, word):
+    assert guesses(engine, text)[0] == word
