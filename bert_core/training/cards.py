@@ -174,7 +174,8 @@ def to_markdown(found: Mapping[str, Any]) -> str:
     if len(sizes) > 1:
         read, what = sum(number for number, _ in sizes), sizes[0][1]
         base = f", on the {found['start']} of its day" if what == "rows" else ""
-        lines.append(f"- Read in all: {read:,} {what} in {len(sizes)} sittings, each from where the last one ended{base}")
+        lines.append(f"- Read in all: {read:,} {what} in {len(sizes)} sittings, "
+                     f"each from where the last one ended{base}")
     for sitting, (number, what) in zip(found["sittings"], sizes, strict=True):
         lines += [
             f"- Read: {number:,} {what} in {sitting['steps']:,} steps, seed {sitting['seed']}",

@@ -69,7 +69,8 @@ def test_a_task_that_went_on_tells_the_rows_of_every_sitting(tmp_path):
     write_card(tmp_path, first)
     later = FINETUNED | {"rows": 5, "warm_start": "twin-bert-ner", "before": sittings_of(tmp_path)}
     text = to_markdown(card("twin-bert-ner", later, [], "four cores"))
-    for part in ("14 rows in 2 sittings", "on the twin-bert of its day", "Read: 9 rows", "Read: 5 rows", "--warm-start twin-bert-ner"):
+    for part in ("14 rows in 2 sittings", "on the twin-bert of its day", "Read: 9 rows", "Read: 5 rows",
+                 "--warm-start twin-bert-ner"):
         assert part in text
 
 
