@@ -25,7 +25,6 @@ class Known:
     Attributes:
         licence: as its publisher states it in `licence_source`; None where that was not found.
         parameters: of the encoder, from sizes.toml; None is counted once loaded.
-        published: parameters as its publisher rounds them in `published_in`, where sizes.toml has none.
         safetensors: whether its weights are known to be there as safetensors.
     """
 
@@ -36,15 +35,13 @@ class Known:
     licence: str | None = None
     licence_source: str | None = None
     parameters: int | None = None
-    published: int | None = None
-    published_in: str | None = None
     safetensors: bool = True
 
     @property
     def line(self) -> str:
         """Size, licence and what is special, for the picker."""
-        counted = self.parameters or self.published
-        size = f"{counted / 1e6:.0f} million parameters" if counted else "size not known here, counted once loaded"
+        size = (f"{self.parameters / 1e6:.0f} million parameters" if self.parameters
+                else "size not known here, counted once loaded")
         files = "" if self.safetensors else "; may exist as a pickle only, which is refused"
         licence = self.licence or "licence not known here: see the model's page"
         return f"{size} · {licence} · {self.note}{files}"

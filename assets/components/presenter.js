@@ -10,7 +10,7 @@ export default function (component) {
   parentElement.__bwStop?.(); // Streamlit calls the last run's clean-up, at the end; each run ends the one before
   const { keys, controls, pictures } = unpack(data);
   const hint = child(parentElement, "p", "bw-presenter");
-  hint.textContent = keys ? "Page Down, Page Up: next and previous page · Esc: leave presenter mode" : "";
+  hint.textContent = keys ? "Page Down, Page Up: next and previous page · Esc: usual type size" : "";
   const onKey = (event) => {
     if (!keys || event.defaultPrevented || document.querySelector("[role=dialog], [role=listbox]")) return;
     const key = turn(event);

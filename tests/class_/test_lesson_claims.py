@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bert_core.measures import compare
+from bert_core.measures import compare, reveal
 from bert_core.measures.compare import Question, Readers
 from bert_core.serving import Engine
 from bert_core.serving.local import LocalEngine
@@ -50,6 +50,18 @@ def test_only_who_sees_the_right_gets_it_right(engine):
     question = Question(whole, None, 0, 4, 7)
     readings, _ = compare.read(engine, question, Readers("twin-bert", "twin-gpt"), ("both", "left"))
     assert "sun" not in [one.token for one in compare.top(readings["left"], engine, 5)]
+    curves = reveal.reveal(engine, question, "twin-bert")
+    assert reveal.verdict(curves) == "together"
+    assert next(one for one in curves if one.side == "right").steps[-1].right
+
+
+def test_the_kittens_are_cut_as_the_lesson_says(engine):
+    tokenizer = engine.loaded("twin-bert").tokenizer
+    pieces = " ".join(tokenizer.encode(linked("tokens", 0)["text"]).tokens)
+    for cut in ("playful", "kitten ##s", "me ##owed", "un ##bel ##ie ##va ##bly"):
+        assert cut in LESSONS["tokens"].steps[0].notice
+        assert cut in pieces
+    assert tokenizer.backend.token_to_id("unbelievable") is not None
 
 
 def test_a_sentence_without_positions_has_another_guess(engine):

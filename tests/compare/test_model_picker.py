@@ -27,17 +27,11 @@ def test_every_row_is_a_hub_id_with_a_sourced_licence_and_a_sourced_size():
     assert {row.task for row in rows} >= {"fill the gap", "sentiment", "entities", "answers"}
 
 
-def test_a_size_that_only_its_publisher_states_names_where():
-    for row in model_picker.known():
-        assert (row.published is None) == (row.published_in is None), row
-        assert not (row.published and row.parameters), row
-
-
 def test_a_row_says_size_licence_and_doubt():
     by_id = {row.id: row.line for row in model_picker.known()}
     assert by_id["google-bert/bert-base-uncased"].startswith("109 million parameters · Apache-2.0")
     assert by_id["SpanBERT/spanbert-base-cased"].startswith("108 million parameters · CC BY-NC 4.0")
-    assert by_id["flaubert/flaubert_base_cased"].startswith("138 million parameters · MIT")
+    assert by_id["flaubert/flaubert_base_cased"].startswith("size not known here, counted once loaded · MIT")
     assert "refused" in by_id["allegro/herbert-base-cased"]
     assert "size not known here" in by_id["answerdotai/ModernBERT-base"]
     assert "licence not known here" in model_picker.Known("a/b", "write on", "English", "note").line

@@ -33,8 +33,8 @@ CLASSIFIER = "twin-bert-sst2"
 WHY = (
     "They answer different questions. Attention says how much of a token's value is mixed in; rollout follows that "
     "through the layers but leaves values and feed-forward parts out; gradients say how the answer would change for a "
-    "small change, and along a path; leaving out says what happens when a word is really gone. None of them proves a "
-    "cause: take several, and try the change."
+    "small change, and along a path; leaving out says what happens when a word is covered by [MASK], or hidden from a "
+    "one-way model. None of them proves a cause: take several, and try the change."
 )
 
 

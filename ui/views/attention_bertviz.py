@@ -21,4 +21,4 @@ def draw(here: Here) -> None:
         notices.note(str(problem))
         return
     st.iframe(page, height=bertviz_offline.height(trace, which), alt=f"bertviz's {which.lower()} of this sentence")
-    st.markdown("bertviz 1.4.1 on this Trace, its scripts from this server. It counts layers and heads from 0.")
+    st.markdown("bertviz 1.4.1 on the same attention, its scripts from this server. It counts layers and heads from 0.")
