@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bert_core.loading.errors import LoadError
+from bert_core.loading.files import MAX_JSON
 
 if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo
@@ -37,11 +38,11 @@ def cached(name: str) -> Path | None:
         name: a hub id, already checked for form.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
     try:
         folder = Path(snapshot_download(name, allow_patterns=FILES, local_files_only=True))
-    except (LocalEntryNotFoundError, OSError):
+    except (HFValidationError, LocalEntryNotFoundError, OSError):
         return None
     return folder if (folder / "config.json").exists() and _has_weights(folder) else None
 
@@ -92,10 +93,17 @@ def _in_one_line(name: str) -> Iterator[None]:
     """What can go wrong with the hub, as a LoadError."""
     if os.environ.get("BOTH_WAYS_HUB", "on") == "off":
         raise LoadError(f"{name}: downloads are switched off here; choose a shipped model")
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
 
     try:
         yield
+    except HFValidationError:
+        raise LoadError(f"{name}: the hub has no names of this form; write owner/model") from None
     except RepositoryNotFoundError:
         raise LoadError(f"{name}: the hub has no such public model") from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
@@ -116,6 +124,10 @@ def _wanted(name: str) -> list[DryRunFileInfo]:
         raise LoadError(f"{name}: the hub has no safetensors of it, and pickled weights, which can run code, are "
                         "refused; choose another model")
     _check_size(name, sum(_bytes(file) for file in files))
+    for file in files:
+        if not file.filename.endswith(".safetensors") and _bytes(file) > MAX_JSON:
+            raise LoadError(f"{name}: {file.filename} has {in_words(_bytes(file))}, and of files that are no weights "
+                            f"at most {in_words(MAX_JSON)} are fetched; choose another model")
     return sorted(files, key=_bytes)
 
 

@@ -40,7 +40,9 @@ SHIPPED = Path(__file__).resolve().parent.parent / "assets" / "models"
 MAX_NAME = 255
 #: Tensors of shipped models that are in use: a task stands on those of its base.
 _IN_USE: weakref.WeakValueDictionary[tuple[object, ...], Tensor] = weakref.WeakValueDictionary()
-HUB_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
+#: As huggingface_hub allows them (validate_repo_id), and no name that starts with '_'.
+HUB_ID = re.compile(r"(?=.{1,96}\Z)(?!.*(?:--|\.\.))(?!.*\.git\Z)"
+                    r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?(?:/[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?)?")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ A TraceRequest is plain data. `prepare` tokenises it and checks every position;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -104,13 +104,16 @@ class Prepared:
     attention: str
 
 
-def prepare(loaded: Loaded, request: TraceRequest) -> Prepared:
+def prepare(loaded: Loaded, request: TraceRequest, encode: Callable[..., Encoding] | None = None) -> Prepared:
     """Tokenise, put masks and replacements in, check every position.
+
+    Args:
+        encode: stands for the tokenizer's own, where the rows of a batch share what they tokenise.
 
     Raises:
         ValueError: a position, layer, head or id that isn't there, or no token at all.
     """
-    encoding = loaded.tokenizer.encode(request.text, request.pair)
+    encoding = (encode or loaded.tokenizer.encode)(request.text, request.pair)
     if not len(encoding):
         raise ValueError(f"the text is empty, and {loaded.name} adds no special tokens to it")
     _check_places(loaded, request, encoding)

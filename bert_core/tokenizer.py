@@ -183,7 +183,9 @@ class Tokenizer:
         """The library's encoding; ValueError where its vocabulary can't spell the text."""
         try:
             return (self._cut if cut else self._whole).encode(*parts, add_special_tokens=specials)
-        except Exception as error:  # the library raises bare Exception
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library raises bare Exception, and panics outside of it
             raise ValueError(f"the tokenizer can't split this text ({error})") from None
 
     def _clean(self, text: str) -> str:
@@ -271,6 +273,8 @@ def _read_fast(path: Path) -> FastTokenizer:
 
 def _from_vocabulary(folder: Path) -> FastTokenizer:
     """BERT's WordPiece over a vocab.txt, one piece a line."""
+    if (folder / "vocab.txt").stat().st_size > MAX_JSON:
+        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MB")
     try:
         pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:

@@ -6,6 +6,7 @@ of read-only NumPy arrays without padding.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,7 +124,8 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
     Raises:
         ValueError: a request that this model can't run.
     """
-    rows = [prepare(loaded, request) for request in requests]
+    encode = functools.cache(loaded.tokenizer.encode)  # a long text costs more than its pass: once for all its rows
+    rows = [prepare(loaded, request, encode) for request in requests]
     inputs = to_inputs(loaded, rows)
     places = [_vocabulary_places(loaded, row) for row in rows]
     if not isinstance(loaded.model, bert.Model):

@@ -147,7 +147,7 @@ def _loaded(name: str) -> Loaded:
             raise
     try:
         model = again()
-    except OSError:
+    except (OSError, ValueError):
         raise LoadError(f"{name}: the run that it was made in is gone; train it again") from None
     engine().register(model)
     return model

@@ -153,8 +153,8 @@ class LocalEngine:
             next(ticket.work)
         except StopIteration as end:
             ticket.answer(end.value)
-        except Exception as error:
-            ticket.refuse(error)
+        except BaseException as error:
+            ticket.refuse(_for_visitor(error))
         else:
             self.room.put_back(ticket)
 
@@ -164,15 +164,20 @@ class LocalEngine:
         try:
             loaded = self.loaded(requests[0].model, requests[0].precision)
             traces = run_batch(loaded, requests)
-        except Exception as error:
+        except BaseException as error:
             if len(batch) == 1:
-                batch[0].refuse(error)
+                batch[0].refuse(_for_visitor(error))
                 return
             for ticket in batch:
                 self._run_tickets([ticket])
             return
         for ticket, trace in zip(batch, traces, strict=True):
             ticket.answer(trace)
+
+
+def _for_visitor(error: BaseException) -> Exception:
+    """An error as the asking thread may raise it: a library's panic ends neither that thread nor the worker."""
+    return error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def _answers(tickets: Sequence[Ticket], seconds: float) -> Iterator[Any]:

@@ -40,25 +40,25 @@ class Encoder:
         self.engine = LocalEngine(default, cache_bytes=cache_bytes)
 
     @serve.batch(max_batch_size=MAX_BATCH, batch_wait_timeout_s=0.0)
-    async def run(self, requests: list[TraceRequest]) -> list[dict[str, Any] | ValueError]:
-        """Run what waits; a wrong request is answered with its error, beside the others' Traces."""
-        answers: list[dict[str, Any] | ValueError] = []
+    async def run(self, requests: list[TraceRequest]) -> list[dict[str, Any] | Exception]:
+        """Run what waits; a request that fails is answered with its error, beside the others' Traces."""
+        answers: list[dict[str, Any] | Exception] = []
         try:
             return [to_message(trace) for trace in self.engine.run_many(requests)]
-        except ValueError:
+        except Exception:
             for request in requests:
                 try:
                     answers.append(to_message(self.engine.run(request)))
-                except ValueError as error:
+                except Exception as error:
                     answers.append(error)
         return answers
 
-    async def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value | ValueError:
-        """As LocalEngine.call, beside the batches; a user's error is an answer."""
+    async def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value | Exception:
+        """As LocalEngine.call, beside the batches; an error is an answer too."""
         work = functools.partial(self.engine.call, steps, request, *rest)
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work)
-        except ValueError as error:
+        except Exception as error:
             return error
 
 

@@ -86,7 +86,7 @@ class RayEngine:
             except RayError:
                 response = ask()
                 continue
-            if isinstance(answer, ValueError):
+            if isinstance(answer, Exception):
                 raise answer
             return answer
         raise Busy("the cluster lost this request several times; is a replica still running?")

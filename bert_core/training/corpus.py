@@ -24,6 +24,8 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 #: A full stop after one of these ends no sentence.
 _ABBREVIATION = re.compile(r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Gen|Col|Lt|Capt|vs|cf|ca|c|e\.g|i\.e|No|Vol)\.)$")
+#: Characters before a boundary that are looked at; with the character before it, for \b.
+_LONGEST_ABBREVIATION = 8
 _BOUNDARY = re.compile(r"(?<=[.!?])[\"')\]”’]*\s+(?=[\"'(\[“‘]?[A-Z0-9])")
 
 
@@ -70,8 +72,8 @@ def sentences(document: str) -> list[str]:
 def _split(paragraph: str) -> Iterator[str]:
     start = 0
     for boundary in _BOUNDARY.finditer(paragraph):
-        head = paragraph[start : boundary.start()]
-        if head and not _ABBREVIATION.search(head):
+        end = boundary.start()
+        if start < end and not _ABBREVIATION.search(paragraph, max(start, end - _LONGEST_ABBREVIATION), end):
             yield paragraph[start : boundary.end()].strip()
             start = boundary.end()
     if paragraph[start:].strip():

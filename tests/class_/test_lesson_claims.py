@@ -94,6 +94,6 @@ def test_names_and_an_answer_are_found(engine):
     assert answer(engine, asked["text"], asked["pair"], model="twin-bert-squad").text == "Clara Holt"
 
 
-@pytest.mark.parametrize(("text", "word"), zip(TO_TRY, ("sun", "bicycle", "running"), strict=True))
+@pytest.mark.parametrize(("text", "word"), zip(TO_TRY, ("sun", "horse", "running"), strict=True))
 def test_the_sentences_to_try_have_a_good_first_guess(engine, text, word):
     assert guesses(engine, text)[0] == word

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from bert_core import tokenizer
 from bert_core.load import LoadError, load_model, locate, shipped_names, with_dtype
 from bert_core.trace import TraceRequest, run_batch
 
@@ -176,7 +177,7 @@ def test_no_tokenizer_gets_one_clear_line(folder):
 
 
 @pytest.mark.parametrize("name", ["", "no spaces here", "a/b/c", "../x", "a\0b", "-x", "http://x", "a" * 300, "ü/x",
-                                  "~nobody"])
+                                  "~nobody", "bert--base", "gpt2-", "a/b.git", "a/b..c", "a/b."])
 def test_a_name_that_is_none_is_refused_before_anything_is_asked(name):
     with pytest.raises(LoadError):
         locate(name)
@@ -227,3 +228,32 @@ def test_eight_models_are_shipped():
     """Tests elsewhere go through these: none of them is left out because its folder isn't there."""
     assert shipped_names() == ("twin-bert", "twin-gpt", "twin-rtl", "twin-bert-cola", "twin-bert-ner",
                                "twin-bert-squad", "twin-bert-sst2", "twin-bert-stsb")
+
+
+def test_a_list_of_words_that_is_too_large_is_not_read(folder, monkeypatch):
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / file).unlink()
+    (folder / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\nword\n")
+    monkeypatch.setattr(tokenizer, "MAX_JSON", 8)
+    with pytest.raises(LoadError, match="vocab.txt is larger than"):
+        load_model(str(folder))
+
+
+def test_a_tokenizer_that_panics_is_an_error_of_the_text(folder):
+    """Oniguruma gives up on such a pattern; the library panics outside of Exception."""
+    values = json.loads((folder / "tokenizer.json").read_text())
+    values["pre_tokenizer"] = {"type": "Split", "pattern": {"Regex": "(a|aa)+$"}, "behavior": "Isolated",
+                               "invert": False}
+    (folder / "tokenizer.json").write_text(json.dumps(values))
+    with pytest.raises(ValueError, match="can't split this text"):
+        load_model(str(folder)).tokenizer.encode("a" * 40 + "b")
+
+
+def test_the_rows_of_one_text_are_tokenised_once(tiny_bert, monkeypatch):
+    loaded, cut = load_model(tiny_bert), []
+    encode = loaded.tokenizer.encode
+    monkeypatch.setattr(loaded.tokenizer, "encode", lambda *text: cut.append(text) or encode(*text))
+    traces = run_batch(loaded, [TraceRequest("the dog barked", masked=(n,)) for n in (1, 2, 3)]
+                       + [TraceRequest("the dog barked", "we slept")])
+    assert cut == [("the dog barked", None), ("the dog barked", "we slept")]
+    assert [trace.encoding.mask_positions for trace in traces] == [(1,), (2,), (3,), ()]

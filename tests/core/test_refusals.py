@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -62,3 +63,23 @@ def test_a_damaged_index_in_the_cache_is_left_to_loading(index, tiny_bert, tmp_p
     assert hub.cached("someone/tiny") == folder
     with pytest.raises(LoadError):
         load_model("someone/tiny")
+
+
+@pytest.mark.parametrize("name", ["google-bert/bert-base-uncased.git", "bert--base", "gpt2-"])
+def test_a_name_that_the_hubs_client_refuses_is_one_line(name, monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_HUB", "on")
+    assert not load.HUB_ID.fullmatch(name)
+    assert hub.cached(name) is None
+    with pytest.raises(LoadError, match="no names of this form"):
+        hub.size(name)
+
+
+def test_a_file_that_is_no_weights_has_a_bound_of_its_own(monkeypatch):
+    import huggingface_hub
+
+    files = [SimpleNamespace(filename="model.safetensors", file_size=5, will_download=True),
+             SimpleNamespace(filename="vocab.txt", file_size=2**30, will_download=True)]
+    monkeypatch.setenv("BOTH_WAYS_HUB", "on")
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: files)
+    with pytest.raises(LoadError, match=r"vocab.txt has 1.0 GiB, and of files that are no weights at most 64 MiB"):
+        hub.size("someone/tiny")

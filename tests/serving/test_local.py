@@ -1,9 +1,12 @@
 """The in-process engine: right answers to the right visitor, bounded memory, clear errors."""
 
+import copy
+import functools
 import random
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -249,3 +252,26 @@ def test_a_process_may_end_while_its_engine_works(tiny_bert):
     ended = subprocess.run([sys.executable, "-c", ENDS_IN_THE_MIDDLE, tiny_bert], capture_output=True, text=True,
                            timeout=240)
     assert ended.returncode == 0, ended.stderr
+
+
+class Panic(BaseException):
+    """As pyo3's: outside of Exception."""
+
+
+@pytest.mark.parametrize("steps", [False, True], ids=["batch", "call"])
+def test_a_panic_ends_neither_the_worker_nor_another_visitors_wait(steps, engine, tiny_bert, monkeypatch):
+    bad = load_model(tiny_bert)
+    bad = replace(bad, name="bad", tokenizer=copy.copy(bad.tokenizer))
+
+    def panic(*_):
+        raise Panic("retry-limit")
+        yield
+
+    monkeypatch.setattr(bad.tokenizer, "encode", lambda *_: next(panic()))
+    engine.register(bad)
+    ask = functools.partial(engine.call, panic) if steps else engine.run
+    with pytest.raises(RuntimeError, match="Panic: retry-limit"):
+        ask(TraceRequest("the dog", model="bad"))
+    worker = engine._worker
+    assert engine.run(TraceRequest("the dog barked")).encoding.text == "the dog barked"
+    assert engine._worker is worker

@@ -96,3 +96,15 @@ def test_a_replica_killed_under_load_loses_nothing(engine, tiny_bert):
     for text, hidden in list(answered.items())[::9]:
         alone = run_batch(loaded, [TraceRequest(text=text, parts=("hidden_states",))])[0]
         np.testing.assert_allclose(hidden, alone.hidden_states[-1], atol=2e-5)
+
+
+def test_a_request_that_fails_on_a_replica_is_not_asked_again(engine):
+    asked = []
+
+    class Failed:
+        def result(self, timeout_s):
+            return RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        engine._answer(Failed(), lambda: asked.append(1))
+    assert not asked

@@ -1,5 +1,7 @@
 """Corpus folders, sentences, and pairs: whole sentences, honest labels, one seed."""
 
+import time
+
 import numpy as np
 import pytest
 import zstandard
@@ -167,3 +169,19 @@ def test_wordpiece_is_learned_from_the_corpus():
         corpus.train_wordpiece({"stories": []}, 150)
     with pytest.raises(ValueError, match="too small"):
         corpus.train_wordpiece({"stories": tiny.documents()}, 7)
+
+
+@pytest.mark.parametrize(("text", "cut"), [
+    ("He saw Dr. Ames. She left.", ["He saw Dr. Ames.", "She left."]),
+    ("So it went on, as e.g. Ann said. Bob ran.", ["So it went on, as e.g. Ann said.", "Bob ran."]),
+    ("A. B. Cole wrote it. End.", ["A. B. Cole wrote it.", "End."]),
+    ("They met the Prof. Then they went.", ["They met the Prof. Then they went."]),
+    ("An upProf. Then they went.", ["An upProf.", "Then they went."])])
+def test_an_abbreviation_ends_no_sentence(text, cut):
+    assert corpus.sentences(text) == cut
+
+
+def test_nothing_but_abbreviations_takes_no_longer_a_character():
+    began = time.process_time()
+    assert len(corpus.sentences("A. " * 100_000)) == 1
+    assert time.process_time() - began < 5  # 12 minutes where each boundary looked back to the start

@@ -5,6 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from bert_core import LoadError
+from bert_core.load import load_model
+from bert_core.training.live.classifier import epoch_model
+from bert_core.training.live.folder import RunFolder
 from ui import state
 
 
@@ -41,11 +44,9 @@ def test_a_model_that_others_pushed_out_is_made_again(engine):
     assert list(engine.known) == ["mine:topic"]
 
 
-def test_a_model_whose_run_is_gone_says_so(engine):
-    def gone():
-        raise FileNotFoundError("state")
-
-    state.keep_own(made("mine:topic"), again=gone)
+def test_a_model_whose_run_is_gone_says_so(engine, tmp_path, tiny_bert):
+    gone, base = RunFolder(tmp_path / "gone"), load_model(tiny_bert)
+    state.keep_own(made("mine:topic"), again=lambda: epoch_model(gone, 0, base, "mine:topic"))
     with pytest.raises(LoadError, match="train it again"):
         state._loaded("mine:topic")
 
