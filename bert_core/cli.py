@@ -180,7 +180,13 @@ def _show_value(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else _json(value)
 
 
-_TOP = (("--top", {"type": int, "default": 5, "metavar": "K", "help": "predictions for each gap (default 5)"}),)
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return int(text)
+
+
+_TOP = (("--top", {"type": _count, "default": 5, "metavar": "K", "help": "predictions for each gap (default 5)"}),)
 _TRACE_OPTIONS = (
     ("--pair", {"help": "second sentence"}),
     ("--attention", {"choices": ("bidirectional", "causal"), "help": "default: the model's own"}),
@@ -217,7 +223,8 @@ def build_parser() -> argparse.ArgumentParser:
     models.add_argument("--json", action="store_true")
     for name, command in COMMANDS.items():
         one = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
-        one.add_argument("texts", nargs="*", metavar=" ".join(command.parts), help="the text, or --file")
+        one.add_argument("texts", nargs="*", metavar=" ".join(command.parts),
+                         help="the text" if name == "trace" else "the text, or --file")
         one.add_argument("--model", default=command.model, help=f"name, folder or hub id (default {command.model})")
         one.add_argument("--json", action="store_true", help="JSON on standard output")
         if name != "trace":
@@ -273,7 +280,7 @@ def _models(args: argparse.Namespace) -> str:
 def _run(args: argparse.Namespace) -> str:
     """What a command over text prints."""
     command = COMMANDS[args.command]
-    lines = _file_lines(args) if getattr(args, "file", None) else None
+    lines = _file_lines(args) if getattr(args, "file", None) is not None else None
     if lines is None:
         _check_texts(args.command, command, args.texts)
     elif args.texts:
@@ -304,6 +311,8 @@ def _file_lines(args: argparse.Namespace) -> list[bytes]:
 
 def _one_line(engine: Engine, command: Command, args: argparse.Namespace, number: int, line: bytes) -> Any:
     """The answer to one line of a file, or what is wrong with it."""
+    from bert_core.tasks.support import NoHead
+
     try:
         texts = line.removesuffix(b"\r").decode("utf-8").split("\t")
         _check_texts(args.command, command, texts)
@@ -312,6 +321,8 @@ def _one_line(engine: Engine, command: Command, args: argparse.Namespace, number
         return found
     except UnicodeDecodeError:
         return {"error": "the line is not UTF-8"}
+    except NoHead:  # so has every line
+        raise
     except ValueError as error:
         return {"error": " ".join(str(error).split())}
 

@@ -110,8 +110,10 @@ def locate(name: str) -> Path:
 
     Which folders the visitors of a server may name is decided before (ui/settings.py).
     """
-    if not name or not name.isprintable():
+    if not name:
         raise LoadError("no model name given")
+    if not name.isprintable():
+        raise LoadError(f"{name[:MAX_NAME]!r} is no model's name: it holds control characters")
     if name in shipped_names():
         return SHIPPED / name
     path = _existing_folder(name)

@@ -146,6 +146,7 @@ class LocalEngine:
             elif batch:
                 metrics.batch_size.observe(len(batch))
                 self._run_tickets(batch)
+                self.room.done(batch)
 
     def _go_on(self, ticket: Ticket) -> None:
         """One step of a call; the rest of it waits for its next turn, where it is dropped if nobody wants it now."""

@@ -197,6 +197,13 @@ class WaitingRoom:
                 waiting.wait_anew()
         return batch
 
+    def done(self, batch: Sequence[Ticket]) -> None:
+        """A batch came to its end: what its visitors still have here waits anew, however long the batch worked."""
+        with self._changed:
+            for visitor in {ticket.visitor for ticket in batch}:
+                for waiting in self._queues.get(visitor, ()):
+                    waiting.wait_anew()
+
     def _next_of(self, group: tuple[Any, ...] | None) -> Ticket | None:
         for queue in self._queues.values():
             for ticket in queue:

@@ -7,6 +7,7 @@ records and from what `evaluate` printed; `CARD.md` is the same for reading.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -144,9 +145,20 @@ def _data(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     if "objective" not in run:
         what, licence = SOURCES[run["task"]]
         return [{"source": run["task"], "what": what, "licence": licence, "share": 1.0}]
-    shares = [item.split("=") for item in run["mix"].split(",")]
-    return [{"source": name, "what": SOURCES[name][0], "licence": SOURCES[name][1], "share": float(share)}
-            for name, share in shares]
+    read = _read_of_each(run)
+    return [{"source": name, "what": SOURCES[name][0], "licence": SOURCES[name][1],
+             "share": round(count / sum(read.values()), 4)} for name, count in read.items()]
+
+
+def _read_of_each(run: Mapping[str, Any]) -> dict[str, float]:
+    """Source -> word pieces of it that were read in all sittings, by the mix that each sitting's command tells."""
+    read: dict[str, float] = {}
+    for sitting in sittings(run, ""):
+        words = shlex.split(sitting["command"])
+        for item in words[words.index("--mix") + 1].split(","):
+            name, share = item.split("=")
+            read[name] = read.get(name, 0.0) + float(share) * sitting["tokens"]
+    return read
 
 
 def command(run: Mapping[str, Any]) -> str:

@@ -48,6 +48,14 @@ def test_top_is_bounded_by_the_vocabulary_and_must_be_positive(run, refused, tin
         assert "at least 1" in refused("fill-mask", "[MASK]", "--model", tiny_bert, "--top", top)
 
 
+@pytest.mark.parametrize("wrong", [("fill-mask", "--top", "0"), ("next", "--top", "3"), ("classify",)])
+def test_what_is_wrong_with_every_line_is_no_lines_error(wrong, refused, tiny_bert, tmp_path):
+    file = tmp_path / "lines.txt"
+    file.write_text("the [MASK] barked\nwe [MASK] home\n")
+    command, *options = wrong
+    assert refused(command, "--file", str(file), "--model", tiny_bert, *options)
+
+
 def test_a_mask_is_needed_and_a_causal_model_cant_fill_it(refused, tiny_bert, tiny_gpt):
     assert "no [MASK]" in refused("fill-mask", "the dog", "--model", tiny_bert)
     assert "is causal" in refused("fill-mask", "the [MASK]", "--model", tiny_gpt)

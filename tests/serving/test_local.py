@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from bert_core.load import LoadError, load_model
 from bert_core.serving import engine as engines
+from bert_core.serving import local
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.local import LocalEngine
 from bert_core.serving.waiting import Busy, TimedOut
@@ -275,3 +277,13 @@ def test_a_panic_ends_neither_the_worker_nor_another_visitors_wait(steps, engine
     worker = engine._worker
     assert engine.run(TraceRequest("the dog barked")).encoding.text == "the dog barked"
     assert engine._worker is worker
+
+
+def test_a_callers_own_slow_batches_do_not_use_up_its_time(tiny_bert, monkeypatch):
+    slow = LocalEngine(tiny_bert, pack=False)
+    monkeypatch.setattr(local, "run_batch", lambda *batch: time.sleep(0.4) or run_batch(*batch))
+    asked = [TraceRequest(f"the dog {'and ' * n}slept", parts=("pooled_output",)) for n in range(2 * local.MAX_BATCH)]
+    try:
+        assert len(slow.run_many(asked, seconds=0.3)) == len(asked)
+    finally:
+        slow.close()

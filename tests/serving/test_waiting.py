@@ -129,3 +129,12 @@ def test_who_waits_for_a_batch_is_told_at_once_that_the_room_is_closed():
     waits.join(10)
     assert got == [[]]
     assert room.next_batch(16, timeout=60) == []
+
+
+def test_what_is_left_of_a_batchs_visitor_does_not_wait_while_the_batch_works():
+    room = WaitingRoom()
+    room.enter([ask("a"), ask("b")], "ann", seconds=0.05)
+    batch = room.next_batch(1)
+    time.sleep(0.1)
+    room.done(batch)
+    assert texts(room.next_batch(1)) == ["b"]

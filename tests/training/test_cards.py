@@ -74,6 +74,13 @@ def test_a_task_that_went_on_tells_the_rows_of_every_sitting(tmp_path):
         assert part in text
 
 
+def test_the_shares_are_those_of_all_sittings(tmp_path):
+    first = {"tokens": 300, "command": "python -m bert_core pretrain --mix enwiki2015=1.0 --seed 1"}
+    run = PRETRAINED | {"mix": "enwiki2015=0.5,captions=0.5", "tokens": 100, "before": [first]}
+    shares = {one["source"]: one["share"] for one in card("twin-bert", run, [], "two cores")["data"]}
+    assert shares == {"enwiki2015": 0.875, "captions": 0.125}
+
+
 @pytest.mark.parametrize(("right", "words"), [(0.52, "as good as a coin"), (0.75, "often wrong"), (0.85, None)])
 def test_a_card_says_what_next_sentence_prediction_is_worth(right, words):
     score = {"task": "nsp", "model": "twin-bert", "n": 9, "accuracy": right, "command": "python -m bert_core evaluate"}
