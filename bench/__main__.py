@@ -2,7 +2,8 @@
 
 A benchmark is imported when it is run, so the list needs nothing that one of
 them needs. The last line of standard output is JSON: {"benchmark", "results":
-{case: {"ratio", "ours_ms", "peer_ms", ...}}}.
+{case: {"ratio", "ours_ms", "peer_ms", ...}}}. What is no time has other keys
+(`ours_mb`, `accuracy`), and a case without a peer has no ratio.
 """
 
 from __future__ import annotations
