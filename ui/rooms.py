@@ -12,7 +12,7 @@ import streamlit as st
 
 from bert_core.figures.masking import percent
 from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState
-from ui import going, notices
+from ui import going, notices, visitors
 
 #: Seconds between a follower's looks at the room.
 PULSE = 0.5
@@ -42,7 +42,7 @@ def following() -> tuple[str, str] | None:
 def open_room() -> None:
     """Open a room and control it."""
     try:
-        st.session_state["_teaching"] = registry().open()
+        st.session_state["_teaching"] = registry().open(visitors.current())
     except RoomError as problem:
         st.session_state["_room_problem"] = str(problem)
 
@@ -63,11 +63,26 @@ def close_room() -> None:
         _try(lambda: registry().close(*room))
 
 
+def ask(text: str) -> None:
+    """Start a poll on the gap in `text`."""
+    _try(lambda: registry().ask(*teaching(), text))
+
+
+def reveal() -> None:
+    """Show everyone the guesses of the poll."""
+    _try(lambda: registry().reveal(*teaching()))
+
+
+def end_poll() -> None:
+    """Take the poll off everyone's screen."""
+    _try(lambda: registry().end_poll(*teaching()))
+
+
 def join(code: str) -> None:
     """Follow a room."""
     let_go()
     try:
-        seat = registry().join(code)
+        seat = registry().join(code, visitors.current())
         st.session_state["_following"] = (code.strip().upper(), seat)
         st.session_state.pop("_room_view", None)  # whoever wandered off goes along again at once
     except RoomError as problem:
@@ -172,9 +187,9 @@ def _vote(code: str, seat: str, poll: Poll) -> None:
     if poll.revealed:
         st.html("".join(f'<p class="bw-room">{html.escape(line)}</p>' for line in _outcome(poll)))
         return
-    with st.form("_poll", border=False, clear_on_submit=True):
+    with st.form(f"_poll{poll.number}", border=False, clear_on_submit=True):
         st.html(f'<p class="bw-ask">{html.escape(poll.text)}</p>')
-        word = st.text_input("Your guess for the gap", key="_guess", max_chars=30)
+        word = st.text_input("Your guess for the gap", key=f"_guess{poll.number}", max_chars=30)
         if st.form_submit_button("Send"):
             _take_guess(code, seat, word, poll)
     said, line = st.session_state.get("_guess_said", ("", ""))
@@ -195,7 +210,7 @@ def _outcome(poll: Poll) -> list[str]:
 def _take_guess(code: str, seat: str, word: str, poll: Poll) -> None:
     """Send a guess, and keep what there is to say about it for as long as this poll runs."""
     try:
-        counted = registry().guess(code, seat, word)
+        counted = registry().guess(code, seat, poll.number, word)
         line = (f'<p class="bw-room" role="status">Counted: {html.escape(counted)}. '
                 "A new guess replaces it.</p>")
     except RoomError as problem:

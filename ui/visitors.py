@@ -1,8 +1,9 @@
 """Who is here: a visitor is a browser, with a session for each of its tabs and reloads.
 
 The server gives each browser a random number in a cookie that lasts as long as
-the browser's window; it names the browser's training runs and nothing else. A
-client without cookies is as many visitors as it has sessions.
+the browser's window; it names the browser's training runs and gives it one seat
+in a room, nothing else. A client without cookies is as many visitors as it has
+sessions.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """Rooms: a class follows what its teacher looks at, and guesses a masked word.
 
 A room keeps what is on the teacher's screen (page and address parameters) and
-the tally of one poll; it knows followers as random tokens, keeps no name, no
-address and nothing after it ends. Everything is bounded, in memory, behind one
-lock, and ends by itself.
+the tally of one poll. It keeps no name and no address: whoever comes is a number
+of the room's own making, the same for the same visitor (so that one browser has one
+vote), which nobody can trace back or match with another room's. Everything is bounded,
+in memory, behind one lock, and ends by itself.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import hmac
 import re
 import secrets
@@ -23,6 +25,8 @@ ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 5
 MAX_ROOMS = 64
 MAX_FOLLOWERS = 200
+#: Rooms that one visitor may have open.
+MAX_OF_ONE = 2
 #: Seconds after which a room ends, whatever happens; and when the teacher is gone.
 MAX_AGE, MAX_IDLE = 4 * 3600.0, 45 * 60.0
 #: Seconds without a sign after which a follower's seat is free again.
@@ -98,8 +102,10 @@ class _Room:
 
     code: str
     key: str
+    owner: str
     born: float
     seen: float
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     view: View = View()
     version: int = 0
     followers: dict[str, float] = field(default_factory=dict)
@@ -154,11 +160,15 @@ class Rooms:
         self._clock = clock
         self._lock = threading.Lock()
         self._rooms: dict[str, _Room] = {}
+        self._secret = secrets.token_bytes(32)
 
     # --- the teacher ---------------------------------------------------------
 
-    def open(self) -> tuple[str, str]:
-        """Open a room.
+    def open(self, visitor: str = "") -> tuple[str, str]:
+        """Open a room; of more than MAX_OF_ONE of a visitor's, the one left longest ends.
+
+        Args:
+            visitor: what the caller knows the visitor by; '' if by nothing.
 
         Returns:
             Its code, for everyone, and the teacher's key, for control.
@@ -168,11 +178,15 @@ class Rooms:
         """
         with self._lock:
             self._end_old()
+            owner = _number(self._secret, visitor)
+            own = sorted((room for room in self._rooms.values() if room.owner == owner), key=lambda room: room.seen)
+            for room in own[:len(own) - MAX_OF_ONE + 1]:
+                del self._rooms[room.code]
             if len(self._rooms) >= MAX_ROOMS:
                 raise RoomError(f"all {MAX_ROOMS} rooms of this server are in use; try again later")
             code = self._new_code()
             now = self._clock()
-            self._rooms[code] = _Room(code, secrets.token_urlsafe(18), now, now)
+            self._rooms[code] = _Room(code, secrets.token_urlsafe(18), owner, now, now)
             return code, self._rooms[code].key
 
     def show(self, code: str, key: str, view: View) -> int:
@@ -193,10 +207,12 @@ class Rooms:
         """Start a poll on the gap in `text`; an earlier one is dropped.
 
         Raises:
-            RoomError: no such room, a wrong key, or no gap.
+            RoomError: no such room, a wrong key, no gap, or too long a text.
         """
-        if "[MASK]" not in text or len(text) > MAX_VALUE:
+        if "[MASK]" not in text:
             raise RoomError("a poll needs a sentence with a [MASK] in it")
+        if len(text) > MAX_VALUE:
+            raise RoomError(f"a poll's sentence has at most {MAX_VALUE:,} characters; this one has {len(text):,}")
         with self._lock:
             self._controlled(code, key).start_poll(text)
 
@@ -208,16 +224,17 @@ class Rooms:
                 room.revealed = True
                 room.version += 1
 
-    def answer(self, code: str, key: str, model: str, words: Sequence[tuple[str, float]]) -> None:
-        """Show the class what the model says; nothing happens before the poll is revealed.
+    def answer(self, code: str, key: str, number: int, model: str, words: Sequence[tuple[str, float]]) -> None:
+        """Show the class what the model says; nothing happens before the poll is revealed, or after another began.
 
         Args:
+            number: of the poll that it answers.
             model: its name, cut at MAX_NAME characters.
             words: (word, probability 0 to 1), best first; the first MAX_ANSWER are kept.
         """
         with self._lock:
             room = self._controlled(code, key)
-            if room.revealed:
+            if room.revealed and number == room.polls:
                 room.model = model[:MAX_NAME]
                 room.answer = tuple((word[:MAX_NAME], share) for word, share in words[:MAX_ANSWER])
                 room.version += 1
@@ -242,19 +259,20 @@ class Rooms:
 
     # --- followers -----------------------------------------------------------
 
-    def join(self, code: str) -> str:
-        """A seat in the room: a random token that says nothing about a person.
+    def join(self, code: str, visitor: str = "") -> str:
+        """A seat in the room: a token that says nothing about a person.
+
+        Args:
+            visitor: what the caller knows the visitor by, who has the same seat (and guess) at
+                every return; '' for a new one each time.
 
         Raises:
             RoomError: no such room, or it is full.
         """
         with self._lock:
             room = self._room(code)
-            self._free_seats(room)
-            if len(room.followers) >= MAX_FOLLOWERS:
-                raise RoomError(f"room {room.code} is full ({MAX_FOLLOWERS} followers)")
-            seat = secrets.token_urlsafe(9)
-            room.followers[seat] = self._clock()
+            seat = _number(room.secret, visitor)
+            self._sit(room, seat)
             return seat
 
     def follow(self, code: str, seat: str) -> RoomState:
@@ -265,17 +283,13 @@ class Rooms:
         """
         with self._lock:
             room = self._room(code)
-            if seat not in room.followers:
-                self._free_seats(room)
-                if len(room.followers) >= MAX_FOLLOWERS:
-                    raise RoomError(f"room {room.code} is full ({MAX_FOLLOWERS} followers)")
-            room.followers[seat[:40]] = self._clock()
+            self._sit(room, seat[:40])
             return self._state(room)
 
     def leave(self, code: str, seat: str) -> None:
         """Give the seat back, and its guess while the poll runs; nothing happens if room or seat are gone.
 
-        Who is only away (a lid closed) keeps the guess; who leaves and joins again has one, not two.
+        Who is only away (a lid closed) keeps the guess.
         """
         with self._lock, contextlib.suppress(RoomError):
             room = self._room(code)
@@ -283,11 +297,14 @@ class Rooms:
             if not room.revealed and room.guesses.pop(seat, None) is not None:
                 room.version += 1
 
-    def guess(self, code: str, seat: str, word: str) -> str:
+    def guess(self, code: str, seat: str, number: int, word: str) -> str:
         """One guess a seat; a second one replaces the first. Gives the word as counted.
 
+        Args:
+            number: of the poll that it answers.
+
         Raises:
-            RoomError: no such room or seat, no poll running, or no word.
+            RoomError: no such room or seat, this poll is over, or no word.
         """
         word = tidy_guess(word)
         with self._lock:
@@ -296,6 +313,8 @@ class Rooms:
                 raise RoomError("join the room before guessing")
             if room.poll_text is None or room.revealed:
                 raise RoomError("no poll is running now")
+            if number != room.polls:
+                raise RoomError("the question has changed; guess again for the new one")
             if len(room.guesses) >= MAX_FOLLOWERS and seat not in room.guesses:
                 raise RoomError(f"this poll has all the {MAX_FOLLOWERS} guesses it can hold")
             room.guesses[seat] = word
@@ -327,6 +346,14 @@ class Rooms:
                         room.model, room.answer)
         return RoomState(room.code, room.version, room.view, len(room.followers), poll)
 
+    def _sit(self, room: _Room, seat: str) -> None:
+        """This seat is taken, from now on; a RoomError if it is a new one and the room is full."""
+        if seat not in room.followers:
+            self._free_seats(room)
+            if len(room.followers) >= MAX_FOLLOWERS:
+                raise RoomError(f"room {room.code} is full ({MAX_FOLLOWERS} followers)")
+        room.followers[seat] = self._clock()
+
     def _free_seats(self, room: _Room) -> None:
         now = self._clock()
         room.followers = {seat: seen for seat, seen in room.followers.items() if now - seen < FOLLOWER_IDLE}
@@ -340,6 +367,13 @@ class Rooms:
             code = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH))
             if code not in self._rooms:
                 return code
+
+
+def _number(secret: bytes, visitor: str) -> str:
+    """The visitor's number to whoever holds the secret; a random one for ''."""
+    if not visitor:
+        return secrets.token_urlsafe(16)
+    return hashlib.blake2b(visitor.encode("utf-8", "replace"), key=secret, digest_size=16).hexdigest()
 
 
 def _check_view(view: View) -> None:

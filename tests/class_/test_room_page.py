@@ -46,3 +46,30 @@ def test_a_busy_engine_is_said_and_the_poll_waits(room, monkeypatch):
     assert not at.exception
     assert "too many are waiting" in said(at)
     assert rooms.registry().teacher_state(*room).poll.answer == ()
+
+
+def ask(at: AppTest) -> AppTest:
+    return next(button for button in at.button if button.label == "Ask the class").click().run()
+
+
+def test_a_sentence_too_long_for_a_poll_is_said(room):
+    rooms.registry().end_poll(*room)
+    at = page("class", view="Room", text="the [MASK] " + "barked and " * 400)
+    at.session_state["_teaching"] = room
+    assert "at most 4,000 characters" in said(at.run())
+    assert "Ask the class" not in [button.label for button in at.button]
+
+
+def test_a_room_that_ends_under_the_teachers_hand_is_said(monkeypatch):
+    room = rooms.registry().open()
+    at = page("class", view="Room", text=TEXT)
+    at.session_state["_teaching"] = room
+    at.run()
+    asked = type(rooms.registry()).ask
+
+    def end_first(registry, *control):
+        registry.close(*room)
+        return asked(registry, *control)
+
+    monkeypatch.setattr(type(rooms.registry()), "ask", end_first)
+    assert f"there is no room {room[0]}" in said(ask(at))

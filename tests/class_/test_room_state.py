@@ -74,15 +74,15 @@ def test_poll_counts_one_guess_a_seat_and_hides_the_tally(rooms):
     seats = [rooms.join(code) for _ in range(3)]
     rooms.ask(code, key, "the [MASK] barked")
     for seat, word in zip(seats, ("Dog", "dog!", "cat"), strict=True):
-        rooms.guess(code, seat, word)
-    rooms.guess(code, seats[2], "fox")
+        rooms.guess(code, seat, 1, word)
+    rooms.guess(code, seats[2], 1, "fox")
     assert rooms.teacher_state(code, key).poll.guesses == (("dog", 2), ("fox", 1))
     hidden = rooms.follow(code, seats[0]).poll
     assert (hidden.guesses, hidden.count, hidden.revealed) == ((), 3, False)
     rooms.reveal(code, key)
     assert rooms.follow(code, seats[0]).poll.guesses == (("dog", 2), ("fox", 1))
     with pytest.raises(RoomError, match="no poll is running"):
-        rooms.guess(code, seats[0], "late")
+        rooms.guess(code, seats[0], 1, "late")
     rooms.end_poll(code, key)
     assert rooms.follow(code, seats[0]).poll is None
 
@@ -91,7 +91,7 @@ def test_a_stranger_has_no_vote(rooms):
     code, key = rooms.open()
     rooms.ask(code, key, "the [MASK] barked")
     with pytest.raises(RoomError, match="join the room"):
-        rooms.guess(code, "no seat", "dog")
+        rooms.guess(code, "no seat", 1, "dog")
 
 
 def test_rooms_end_by_themselves(rooms, clock):
@@ -151,7 +151,7 @@ def test_polls_need_a_gap(rooms):
     code, key = rooms.open()
     with pytest.raises(RoomError, match=r"\[MASK\]"):
         rooms.ask(code, key, "no gap here")
-    with pytest.raises(RoomError):
+    with pytest.raises(RoomError, match="at most 4,000 characters; this one has 5,006"):
         rooms.ask(code, key, "[MASK]" + "x" * 5000)
 
 
@@ -177,12 +177,13 @@ def test_any_code_is_a_code_or_an_error(text):
 
 
 def test_nothing_personal_is_kept(rooms):
-    code, _ = rooms.open()
-    seat = rooms.join(code)
+    code, _ = rooms.open("a visitor's cookie")
+    seat = rooms.join(code, "a visitor's cookie")
     kept = vars(rooms._rooms[code])
-    assert set(kept) == {"code", "key", "born", "seen", "view", "version", "followers", "polls", "poll_text", "guesses",
-                         "revealed", "model", "answer"}
+    assert set(kept) == {"code", "key", "owner", "born", "seen", "secret", "view", "version", "followers", "polls",
+                         "poll_text", "guesses", "revealed", "model", "answer"}
     assert list(kept["followers"]) == [seat]
+    assert "cookie" not in str(kept)
 
 
 def test_sixty_followers_at_once_see_the_views_in_their_order_up_to_the_last():
@@ -221,13 +222,53 @@ def test_the_models_answer_reaches_the_class_once_revealed_and_ends_with_the_pol
     seat = rooms.join(code)
     words = [(f"word{n}" * 20, 0.1) for n in range(9)]
     rooms.ask(code, key, "the [MASK] barked")
-    rooms.answer(code, key, "twin-bert", words)
+    rooms.answer(code, key, 1, "twin-bert", words)
     assert rooms.follow(code, seat).poll.answer == ()
     rooms.reveal(code, key)
-    rooms.answer(code, key, "twin-bert", words)
+    rooms.answer(code, key, 1, "twin-bert", words)
     poll = rooms.follow(code, seat).poll
     assert (poll.model, len(poll.answer)) == ("twin-bert", module.MAX_ANSWER)
     assert all(len(word) <= module.MAX_NAME for word, _ in poll.answer)
     rooms.ask(code, key, "a [MASK] again")
     rooms.reveal(code, key)
     assert rooms.follow(code, seat).poll.answer == ()
+
+
+def test_a_visitor_has_one_seat_and_one_vote_however_often_it_comes(rooms, clock):
+    code, key = rooms.open()
+    rooms.ask(code, key, "the [MASK] barked")
+    for word in ("dog", "cat", "fox"):
+        rooms.guess(code, rooms.join(code, "a browser"), 1, word)
+        clock.now += module.FOLLOWER_IDLE + 1
+    other = rooms.join(code, "another")
+    rooms.guess(code, other, 1, "dog")
+    poll = rooms.teacher_state(code, key).poll
+    assert (poll.count, set(poll.guesses)) == (2, {("fox", 1), ("dog", 1)})
+    assert rooms.join(rooms.open()[0], "another") != other
+
+
+def test_a_guess_for_the_question_before_is_not_counted_for_this_one(rooms):
+    code, key = rooms.open()
+    seat = rooms.join(code)
+    rooms.ask(code, key, "the [MASK] barked")
+    rooms.ask(code, key, "the [MASK] meowed")
+    with pytest.raises(RoomError, match="the question has changed"):
+        rooms.guess(code, seat, 1, "dog")
+    rooms.reveal(code, key)
+    rooms.answer(code, key, 1, "twin-bert", [("dog", 0.5)])
+    poll = rooms.follow(code, seat).poll
+    assert (poll.count, poll.answer) == (0, ())
+    rooms.answer(code, key, 2, "twin-bert", [("cat", 0.5)])
+    assert rooms.follow(code, seat).poll.answer == (("cat", 0.5),)
+
+
+def test_a_visitors_third_room_ends_the_one_left_longest(rooms, clock):
+    first, second = (rooms.open("a browser") for _ in range(2))
+    others = [rooms.open("another"), rooms.open(), rooms.open(), rooms.open()]
+    clock.now = 1
+    rooms.teacher_state(*first)
+    third = rooms.open("a browser")
+    with pytest.raises(RoomError, match="there is no room"):
+        rooms.teacher_state(*second)
+    for room in (first, third, *others):
+        assert rooms.teacher_state(*room)

@@ -25,10 +25,10 @@ def test_who_leaves_takes_the_guess_along_while_the_poll_runs():
     seats = [rooms.join(code) for _ in range(3)]
     rooms.ask(code, key, "A [MASK] barked.")
     for seat in seats[:2]:
-        rooms.guess(code, seat, "dog")
+        rooms.guess(code, seat, 1, "dog")
     rooms.leave(code, seats[0])
     again = rooms.join(code)
-    rooms.guess(code, again, "fox")
+    rooms.guess(code, again, 1, "fox")
     rooms.leave(code, seats[2])  # had made none
     assert rooms.teacher_state(code, key).poll.guesses == (("dog", 1), ("fox", 1))
     rooms.reveal(code, key)

@@ -13,7 +13,7 @@ from qrcode.exceptions import DataOverflowError
 
 from bert_core.figures.class_poll import poll_figure
 from bert_core.measures.poll import compare_guesses
-from bert_core.serving.rooms import MAX_ANSWER, Poll, RoomError, RoomState
+from bert_core.serving.rooms import MAX_ANSWER, MAX_VALUE, Poll, RoomError, RoomState
 from bert_core.tasks.vocabulary import top_predictions
 from ui import components, controls, going, notices, presenter, rooms, shell, state
 from ui.state import Here
@@ -97,25 +97,25 @@ def _poll(here: Here, code: str, key: str) -> None:
     """Followers and the poll, live."""
     try:
         room = rooms.registry().teacher_state(code, key)
-    except RoomError as problem:
+        draw(f'<p class="bw-figure-number">{room.followers} following</p>')
+        draw(heading("Poll: guess the masked word"))
+        if room.poll is None:
+            _ask(here)
+        else:
+            _count(here, code, key, room)
+    except RoomError as problem:  # the room has ended
         notices.problem(str(problem))
-        return
-    draw(f'<p class="bw-figure-number">{room.followers} following</p>')
-    draw(heading("Poll: guess the masked word"))
-    if room.poll is None:
-        _ask(here, code, key)
-    else:
-        _count(here, code, key, room)
 
 
-def _ask(here: Here, code: str, key: str) -> None:
+def _ask(here: Here) -> None:
     if "[MASK]" not in here.text:
         notices.note("Put a [MASK] into the sentence above to ask the class for it.")
         return
+    if len(here.text) > MAX_VALUE:
+        notices.note(f"A poll's sentence has at most {MAX_VALUE:,} characters; yours has {len(here.text):,}.")
+        return
     draw(f'<p class="bw-ask">{html.escape(here.text)}</p>')
-    if st.button("Ask the class", type="primary"):
-        rooms.registry().ask(code, key, here.text)
-        st.rerun(scope="fragment")
+    st.button("Ask the class", type="primary", on_click=rooms.ask, args=(here.text,))
 
 
 def _count(here: Here, code: str, key: str, room: RoomState) -> None:
@@ -124,12 +124,10 @@ def _count(here: Here, code: str, key: str, room: RoomState) -> None:
     draw(f'<p class="bw-ask">{html.escape(poll.text)}</p>', counted)
     if poll.revealed:
         _result(here, code, key, poll)
-    elif st.button("Reveal", type="primary", help="Shows the guesses to everyone, beside the model's"):
-        rooms.registry().reveal(code, key)
-        st.rerun(scope="fragment")
-    if st.button("End the poll"):
-        rooms.registry().end_poll(code, key)
-        st.rerun(scope="fragment")
+    else:
+        st.button("Reveal", type="primary", on_click=rooms.reveal,
+                  help="Shows the guesses to everyone, beside the model's")
+    st.button("End the poll", on_click=rooms.end_poll)
 
 
 def _result(here: Here, code: str, key: str, poll: Poll) -> None:
@@ -141,7 +139,7 @@ def _result(here: Here, code: str, key: str, poll: Poll) -> None:
         if not poll.answer:
             best = top_predictions(trace.mlm_logits[0], loaded.tokenizer, MAX_ANSWER)
             words = [(one.token, one.probability) for one in best]
-            rooms.registry().answer(code, key, shell.short_name(here.model), words)
+            rooms.registry().answer(code, key, poll.number, shell.short_name(here.model), words)
     except ValueError as problem:  # the engine is busy, or this model can fill no gap
         notices.problem(str(problem))
         return
