@@ -191,7 +191,7 @@ def to_markdown(found: Mapping[str, Any]) -> str:
     for sitting, (number, what) in zip(found["sittings"], sizes, strict=True):
         lines += [
             f"- Read: {number:,} {what} in {sitting['steps']:,} steps, seed {sitting['seed']}",
-            f"- Machine: {sitting['hardware']}; {sitting['seconds'] / 60:.0f} minutes",
+            f"- Machine: {sitting['hardware']}; {_minutes(sitting['seconds'])}",
             f"- Command: `{sitting['command']}`",
         ]
     lines.append("")
@@ -223,3 +223,9 @@ def read_card(folder: Path) -> dict[str, Any] | None:
     """The card beside a model, None where it has none."""
     path = folder / "card.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def _minutes(seconds: float) -> str:
+    """A time in words, to the minute; at least one."""
+    minutes = max(1, round(seconds / 60))
+    return f"{minutes} minute{'s' if minutes > 1 else ''}"
