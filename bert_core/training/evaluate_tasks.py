@@ -109,10 +109,16 @@ def token_f1(found: str, gold: str) -> float:
 
 
 def similarity(engine: Engine, path: Path, limit: int | None = None) -> dict[str, Any]:
-    """Spearman and Pearson correlation of cosines with people's scores on STS-B."""
+    """Spearman and Pearson correlation of cosines with people's scores on STS-B.
+
+    Raises:
+        ValueError: fewer than two rows, which have no correlation.
+    """
     from scipy.stats import pearsonr, spearmanr
 
     rows = datasets.every(datasets.read_stsb(path), limit, path)
+    if len(rows) < 2:
+        raise ValueError("a correlation needs two rows at least; give a greater --limit")
     cosine = [float(embed(engine, row.first) @ embed(engine, row.second)) for row in rows]
     gold = [row.score for row in rows]
     return {"n": len(rows), "spearman": float(spearmanr(cosine, gold)[0]), "pearson": float(pearsonr(cosine, gold)[0])}

@@ -275,6 +275,11 @@ def test_correlations_of_a_known_table(score, tiny_bert, monkeypatch):
     assert found["pearson"] == pytest.approx(np.corrcoef([0.8, 0.6, 0.0, 1.0], [5, 1, 2, 3])[0, 1])
 
 
+def test_one_row_has_no_correlation(score, tiny_bert):
+    with pytest.raises(ValueError, match="a correlation needs two rows"):
+        score("stsb", tiny_bert, "a\tb\tc\t1\t5.0\tShe slept\tShe slept\n")
+
+
 @pytest.mark.parametrize("task", ["sst2", "ner", "squad", "stsb", "cola"])
 def test_labelled_tasks_run_through_the_pages_functions(task, request, score):
     """Random weights: the answers are whatever they are, but each row gets one."""
