@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import random
-from dataclasses import replace
 
 import torch
 
@@ -58,9 +57,3 @@ def text(length: int, turn: int) -> str:
     words = [draw.choice(_WORDS) for _ in range(length - 2)]
     words[draw.randrange(len(words))] = "[MASK]"
     return " ".join(words)
-
-
-def in_precision(loaded: Loaded, dtype: torch.dtype) -> Loaded:
-    """The same model packed in another dtype."""
-    weights = {n: t.to(dtype) for n, t in loaded.model.weights.items()}
-    return replace(loaded, model=packed(replace(loaded.model, weights=weights, fast_linear={})))

@@ -347,13 +347,14 @@ def _warn_if_cut(engine: Engine, args: argparse.Namespace, texts: list[str], whe
         kept = tokenizer.encode(cut_question(engine.loaded(), texts[0]))
         encoding = tokenizer.encode(texts[0])
         dropped = encoding.dropped + len(encoding) - len(kept)
+        what = f"the question is too long: its last {dropped} tokens"
     else:
         pair = args.pair if args.command == "trace" else texts[1] if len(texts) > 1 else None
         kept = tokenizer.encode(texts[0], pair)
         dropped = kept.dropped
+        what = f"cut at the model's limit of {len(kept)} tokens; {dropped} more"
     if dropped:
-        print(f"warning: {where}cut at the model's limit of {len(kept)} tokens; {dropped} more were not read",
-              file=sys.stderr)
+        print(f"warning: {where}{what} were not read", file=sys.stderr)
 
 
 def _json(value: Any) -> str:

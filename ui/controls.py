@@ -18,14 +18,18 @@ from ui import going, state
 SIDE_BY_SIDE = 8
 
 
-def _from_link(key: str, is_good: Callable[[str], bool]) -> None:
-    """Say it if the address brings a value that the widget will drop."""
+def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] | None = None) -> None:
+    """Say it if the address brings a value that the widget will drop.
+
+    Args:
+        values: all that the address brings under this name; None: the last of them counts.
+    """
     going.remember(key)
     if key in st.session_state:
         return
-    raw = st.query_params.get(key)
-    if raw is not None and not is_good(raw):
-        state.drop(key, raw)
+    for raw in st.query_params.get_all(key)[-1:] if values is None else values:
+        if not is_good(raw):
+            state.drop(key, raw)
 
 
 def _keep_valid(key: str, is_good: Callable[[object], bool]) -> None:
@@ -76,7 +80,7 @@ def many(
 ) -> list[str]:
     """Any number of some words."""
     options = list(options)
-    _from_link(key, lambda raw: raw in options)
+    _from_link(key, lambda raw: raw in options, st.query_params.get_all(key))
     _keep_valid(key, lambda value: isinstance(value, list) and all(v in options for v in value))
     pick = st.pills if len(options) <= 12 else st.multiselect
     extra = {"selection_mode": "multi"} if len(options) <= 12 else {}
@@ -96,8 +100,8 @@ def slider(
     """A whole number between two ends; with one possible value no slider is drawn."""
     if high <= low:
         return low
-    _from_link(key, lambda raw: _is_number(raw, low, high))
-    _keep_valid(key, lambda value: isinstance(value, int) and low <= value <= high)
+    _from_link(key, lambda raw: _is_number(raw, low, high, step))
+    _keep_valid(key, lambda value: isinstance(value, int) and low <= value <= high and (value - low) % step == 0)
     start = min(max(default, low), high)
     return st.slider(label, low, high, start, step=step, key=key, help=help, width=width, bind="query-params")
 
@@ -107,7 +111,8 @@ def number(
     width: int | str = 200,
 ) -> float:
     """A number one types; whole if all of low, high, default and step are."""
-    _from_link(key, lambda raw: _is_number(raw, low, high))
+    whole = all(isinstance(value, int) for value in (low, high, default, step))
+    _from_link(key, lambda raw: _is_number(raw, low, high, 1 if whole else None))
     _keep_valid(key, lambda value: value is not None and low <= value <= high)
     return st.number_input(label, low, high, default, step=step, key=key, help=help, width=width,
                            bind="query-params")
@@ -133,8 +138,10 @@ def lines(label: str, key: str, max_chars: int, placeholder: str | None = None) 
     return [line.strip() for line in typed.splitlines() if line.strip()]
 
 
-def _is_number(raw: str, low: float, high: float) -> bool:
+def _is_number(raw: str, low: float, high: float, step: int | None) -> bool:
+    """Whether it is a number between the ends; with a step, a whole one so many steps from the lower end."""
     try:
-        return low <= float(raw) <= high
+        value = float(raw)
     except ValueError:
         return False
+    return low <= value <= high and (step is None or (value - low) % step == 0)

@@ -214,6 +214,15 @@ def raw_traces(requests: Sequence[TraceRequest], keep: bool = True) -> list[Trac
         return engine().run_many(requests, visitor=visitor(), keep=keep)
 
 
+def shared(make: Callable[..., Value], *of: Any) -> Value:
+    """What one visitor's run makes for everyone (a cached function and its arguments), or the problem and the stop.
+
+    Others draw while it is made, and no newer request of this visitor takes its place.
+    """
+    with TURNS.away():
+        return or_stop(lambda: make(*of))
+
+
 def call(steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value:
     """Engine.call in this visitor's name: EngineError or ValueError if it can't be done (see `or_stop`)."""
     with TURNS.away():

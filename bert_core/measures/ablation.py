@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_core.tasks.support import softmax
+from bert_core.tasks.support import sigmoid, softmax
 from bert_core.tasks.vocabulary import last_read
 from bert_core.tokenizer import Tokenizer
 from bert_core.trace import Array, Trace
@@ -23,7 +23,7 @@ class Moved(NamedTuple):
         title: what was asked.
         names: classes or tokens, those of either run's top, by the unchanged probability.
         before, after: their probabilities.
-        divergence: KL(before || after) over all classes, nats.
+        divergence: KL(before || after) over all classes, nats; the sum over the classes where each holds by itself.
     """
 
     title: str
@@ -51,20 +51,26 @@ def _vocabulary_moves(before: Array, after: Array, tokenizer: Tokenizer, top: in
     old, new = softmax(before), softmax(after)
     keep = list(dict.fromkeys((*_largest(old, top), *_largest(new, top))))
     keep.sort(key=lambda i: -old[i])
-    return _moved(title, [tokenizer.token_of(i) for i in keep], keep, old, new)
+    return Moved(title, tuple(tokenizer.token_of(i) for i in keep), tuple(float(old[i]) for i in keep),
+                 tuple(float(new[i]) for i in keep), max(_divergence(old, new), 0.0))
 
 
-def class_moves(before: Array, after: Array, names: Sequence[str], title: str) -> Moved:
-    """A classifier's answer; before and after are its logits."""
-    old, new = softmax(before), softmax(after)
-    return _moved(title, names, range(len(old)), old, new)
+def class_moves(before: Array, after: Array, names: Sequence[str], title: str, several: bool = False) -> Moved:
+    """A classifier's answer.
+
+    Args:
+        before, after: its logits, (C,).
+        several: each class holds or not by itself (sigmoid), instead of one of them (softmax).
+    """
+    old, new = (sigmoid(before), sigmoid(after)) if several else (softmax(before), softmax(after))
+    divergence = _divergence(old, new) + (_divergence(1.0 - old, 1.0 - new) if several else 0.0)
+    return Moved(title, tuple(names), tuple(map(float, old)), tuple(map(float, new)), max(divergence, 0.0))
 
 
-def _moved(title: str, names: Sequence[str], keep: Sequence[int], old: Array, new: Array) -> Moved:
+def _divergence(old: Array, new: Array) -> float:
+    """Sum of old log(old / new), nats."""
     tiny = np.finfo(np.float64).tiny
-    divergence = float(np.sum(old * (np.log(np.maximum(old, tiny)) - np.log(np.maximum(new, tiny)))))
-    return Moved(title, tuple(names), tuple(float(old[i]) for i in keep), tuple(float(new[i]) for i in keep),
-                 max(divergence, 0.0))
+    return float(np.sum(old * (np.log(np.maximum(old, tiny)) - np.log(np.maximum(new, tiny)))))
 
 
 def _largest(values: Array, count: int) -> list[int]:

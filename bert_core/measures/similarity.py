@@ -98,5 +98,11 @@ def sentence_vector(trace: Trace, kind: str, layer: int = -1) -> Array:
 
 
 def similarity_matrix(traces: Sequence[Trace], kind: str, layer: int = -1) -> Array:
-    """Cosine of every sentence to every other, (N, N)."""
+    """Cosine of every sentence to every other, (N, N).
+
+    Raises:
+        ValueError: no sentence, or one without a token.
+    """
+    if not traces:
+        raise ValueError("cosines need a sentence at least")
     return cosine_matrix(np.stack([sentence_vector(trace, kind, layer) for trace in traces]))

@@ -13,7 +13,7 @@ import itertools
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any

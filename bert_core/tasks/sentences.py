@@ -39,14 +39,18 @@ def label_names(config: BertConfig, count: int) -> tuple[str, ...]:
     return config.id2label if len(config.id2label) == count else tuple(f"LABEL_{n}" for n in range(count))
 
 
+def several_hold(config: BertConfig, count: int) -> bool:
+    """Whether each of `count` classes holds or not by itself, instead of one of them."""
+    return config.problem_type == "multi_label_classification" or count == 1
+
+
 def class_probabilities(config: BertConfig, logits: np.ndarray) -> np.ndarray:
     """Softmax, or a sigmoid a class where several may hold (or there is only one).
 
     Args:
         logits: (C,).
     """
-    several = config.problem_type == "multi_label_classification" or len(logits) == 1
-    return 1.0 / (1.0 + np.exp(-np.asarray(logits, dtype=np.float64))) if several else softmax(logits)
+    return sigmoid(logits) if several_hold(config, len(logits)) else softmax(logits)
 
 
 def read_logits(config: BertConfig, logits: np.ndarray) -> Classification:

@@ -67,6 +67,11 @@ def softmax(logits: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum(axis=-1, keepdims=True)
 
 
+def sigmoid(logits: np.ndarray) -> np.ndarray:
+    """A probability for each logit by itself, in float64."""
+    return 1.0 / (1.0 + np.exp(-np.asarray(logits, dtype=np.float64)))
+
+
 def log_softmax(logits: np.ndarray) -> np.ndarray:
     """Natural logarithm of the probabilities over the last axis, in float64."""
     shifted = np.asarray(logits, dtype=np.float64) - np.max(logits, axis=-1, keepdims=True)

@@ -92,6 +92,14 @@ def test_a_classifier_that_does_not_move_has_no_divergence():
     assert moved.divergence == pytest.approx(0.0, abs=1e-12)
 
 
+def test_classes_that_each_hold_by_themselves_move_by_themselves():
+    moved = class_moves(np.array([2.0, -1.0]), np.array([0.0, -1.0]), ("a", "b"), "Class", several=True)
+    p = 1 / (1 + np.exp(-2.0))
+    assert moved.before == pytest.approx((p, 1 / (1 + np.e)))
+    assert moved.after == pytest.approx((0.5, 1 / (1 + np.e)))
+    assert moved.divergence == pytest.approx(p * np.log(p / 0.5) + (1 - p) * np.log((1 - p) / 0.5))
+
+
 @pytest.mark.parametrize("order", ["left-to-right", "right-to-left"])
 def test_a_causal_model_is_asked_where_its_reading_ends(checkpoint, order):
     causal = load_model(checkpoint("BertLMHeadModel", is_decoder=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,15 @@ def test_a_text_without_words_opens_every_view(look, view):
         lines = drawn(at, "attention")["roles"]
         assert any("this text has no words" in line for line in lines)
         assert not any("for this text" in line for line in lines)
+
+
+def test_a_regression_moves_its_score_and_no_probability(look, checkpoint):
+    model = checkpoint("BertForSequenceClassification", problem_type="regression", id2label={0: "similarity"})
+    at = look(model, "Act", off="1-1,1-2,2-1")
+    assert re.search(r"similarity: (-?\d\.\d{3}) as it is, (?!\1)-?\d\.\d{3} after the change", said(at))
+    assert "has no head that answers" not in said(at)
+    with pytest.raises(AssertionError, match="no component attention_effect"):
+        drawn(at, "attention_effect")
 
 
 @pytest.mark.parametrize("view", attention.VIEWS)

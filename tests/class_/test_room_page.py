@@ -41,7 +41,7 @@ def test_a_busy_engine_is_said_and_the_poll_waits(room, monkeypatch):
     def refuse(*_, **__):
         raise Busy("too many are waiting; try again")
 
-    monkeypatch.setattr(type(state.engine()), "run", refuse)
+    monkeypatch.setattr(type(state.engine()), "run_many", refuse)
     at = teach(room)
     assert not at.exception
     assert "too many are waiting" in said(at)

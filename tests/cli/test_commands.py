@@ -122,7 +122,7 @@ def test_answer_is_a_span_of_the_context(run, tiny_qa):
 
 def test_a_long_question_is_cut_and_said(run, tiny_qa):
     code, out, error = run("answer", "who " * 30, "the dog", "--model", tiny_qa, "--json")
-    assert (code, error) == (0, "warning: cut at the model's limit of 20 tokens; 12 more were not read\n")
+    assert (code, error) == (0, "warning: the question is too long: its last 12 tokens were not read\n")
     assert json.loads(out)["text"] in "the dog"
 
 

@@ -18,6 +18,7 @@ from bert_core.measures import compare, compare_pairs, reveal, surprise
 from bert_core.measures.compare import Question
 from bert_core.measures.compare_writing import costs_at_one_size
 from tests.payloads import drawn, is_ready, plain_line, said, visit
+from ui.views.compare import VIEWS
 from ui.views.compare_ask import NOTES, examples
 from ui.views.compare_experiment import Job
 
@@ -298,3 +299,11 @@ def test_the_line_under_the_cards_follows_the_numbers():
     four = {r: reading(r, p) for r, p in (("both", 0.6), ("elmo", 0.1), ("left", 0.2), ("right", 0.3))}
     assert "**for**" in compare_cards.elmo_line(four, "dog")
     assert "**against**" in compare_cards.elmo_line(four | {"both": reading("both", 0.01)}, "dog")
+
+
+@pytest.mark.parametrize("behind", ["[SEP]", "[PAD]", "\u200b", "\u00ad"])
+@pytest.mark.parametrize("view", [view for view in VIEWS if view != "Experiment"])
+def test_what_has_no_piece_is_no_word_behind_the_gap(view, behind):
+    at = visit("compare", view=view, text="The [MASK] ran.", behind=behind)
+    is_ready(at)
+    assert "the gap counts as unknown" in said(at)

@@ -4,9 +4,10 @@ import pytest
 
 from bert_core.figures.meaning import layer_lines
 from bert_core.measures.meaning import cosines_by_layer, first_occurrences
+from bert_core.measures.similarity import similarity_matrix
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
-from tests.payloads import visit
+from tests.payloads import said, visit
 from ui import state
 from ui.views.meaning_data import FROM_SET, PARTS, _sentences
 from ui.views.task_models import examples
@@ -43,3 +44,14 @@ def test_the_first_word_parts_its_senses_more_than_the_lessons_second_one():
     assert parts[0][0] == "Python"
     assert parts[0][1] > 2 * dict(parts)["bank"] > 0
     assert min(part for _, part in parts) > 0
+
+
+@pytest.mark.parametrize(("text", "more"), [("\u200b", "\u200b"), ("", "[SEP]\n[PAD]")])
+def test_sentences_without_a_token_are_said(text, more):
+    at = visit("meaning", view="Sentences", text=text, compare_lines=more)
+    assert "None of these sentences has a token" in said(at)
+
+
+def test_no_sentence_has_no_cosine():
+    with pytest.raises(ValueError, match="need a sentence"):
+        similarity_matrix([], "cls")

@@ -1,4 +1,4 @@
-"""Every view while the engine is too busy: one plain line that says so, never a traceback, and no old picture."""
+"""Every view while the engine is too busy, or can't read the text: one plain line says so, and no picture is drawn."""
 
 from __future__ import annotations
 
@@ -60,9 +60,10 @@ def refuse(monkeypatch):
         kept.clear()
 
 
+@pytest.mark.parametrize("problem", [Busy(LINE), ValueError(LINE)], ids=["busy", "text"])
 @pytest.mark.parametrize(("page", "view"), [one for one in VIEWS if one not in NO_PASS])
-def test_a_view_says_that_the_engine_is_busy(refuse, page, view):
-    engine = refuse(Busy(LINE), "run", "run_many", "call")
+def test_a_view_says_why_the_engine_does_not_answer(refuse, page, view, problem):
+    engine = refuse(problem, "run", "run_many", "call")
     at = visit(page, text=TEXT, pair=PAIR, view=view)
     assert plain_line(at) == LINE
     assert engine.asked == 1

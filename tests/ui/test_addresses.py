@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from bert_core.load import LoadError
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
-from tests.payloads import ROOT, drawn, is_ready, plain_line, visit
+from tests.payloads import ROOT, drawn, is_ready, page, plain_line, visit
 from ui import settings, state
 
 
@@ -27,13 +27,31 @@ def test_a_link_restores_sentence_pair_view_and_controls():
 
 
 @pytest.mark.parametrize(("key", "value"), [
-    ("view", "nonsense"), ("k", "99"), ("k", "many"), ("mask", "1,400"), ("mask", "x"), ("mask", "0"), ("mask", "-3"),
+    ("view", "nonsense"), ("k", "99"), ("k", "many"), ("k", "3.5"),
+    ("mask", "1,400"), ("mask", "x"), ("mask", "0"), ("mask", "-3"),
 ])
 def test_a_value_that_cannot_be_used_is_dropped_and_said(key, value):
     lines = is_ready(visit("masking", text="Paris is big.", **{key: value}))["lines"]
     assert len(lines) == 1
     assert f"“{value}”" in lines[0]
     assert f"“{key}”" in lines[0]
+
+
+@pytest.mark.parametrize(("name", "view", "key", "value"), [
+    ("masking", "80/10/10", "seed", "1.5"), ("masking", "80/10/10", "draws", "15"),
+    ("tokens", "Compare", "pieces", "150"),
+])
+def test_a_number_between_the_steps_is_dropped_and_said(name, view, key, value):
+    (line,) = is_ready(visit(name, view=view, **{key: value}))["lines"]
+    assert f"“{value}” for “{key}”" in line
+
+
+@pytest.mark.parametrize("values", [["x", "token"], ["token", "x"]])
+def test_every_value_of_a_choice_of_many_is_looked_at(values):
+    at = page("embeddings", view="Switch off and shuffle")
+    at.query_params["off"] = values
+    (line,) = is_ready(at.run())["lines"]
+    assert "“x” for “off”" in line
 
 
 def test_a_shorter_text_leaves_out_what_is_no_longer_there():

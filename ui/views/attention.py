@@ -40,7 +40,7 @@ def sizes(here: Here) -> tuple[int, int]:
 def opened(here: Here) -> tuple[int, int]:
     """0-based layer and head that the address names, counted from 1 there."""
     layers, heads = sizes(here)
-    layer, head = first_head(here.model)
+    layer, head = state.shared(first_head, here.model)
     return state.param("layer", place_of(layers), layer), state.param("head", place_of(heads), head)
 
 
@@ -73,7 +73,7 @@ def all_heads(here: Here) -> None:
     """Draw the grid and the open head."""
     layer, _ = opened(here)
     state.param("look", parse_look, "")  # the component reads it; a bad one is dropped and said here
-    header, arrays = _payload(request(here), layer, first_head(here.model)[1])
+    header, arrays = state.or_stop(lambda: _payload(request(here), layer, first_head(here.model)[1]))
     components.mount("attention", "attention", components.pack(header | {"jump": jump()}, arrays),
                      on_event=receive_view(here))
 

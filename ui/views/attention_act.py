@@ -11,6 +11,7 @@ import streamlit as st
 from bert_core.figures.attention import heads_payload
 from bert_core.load import Loaded
 from bert_core.measures.ablation import Moved, class_moves, masked_moves, next_moves
+from bert_core.tasks.sentences import label_names, read_logits, several_hold
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
@@ -38,10 +39,13 @@ def draw(here: Here) -> None:
     change = {"heads_off": off, "cut": cut, "window": None if window == "none" else int(window)}
     plain, changed, others = _run(here, base, change)
     blocks = [*answers(here, plain, changed), *others]
+    score = _score(here, plain, changed)
+    if score:
+        notices.note(score)
     if blocks:
         components.mount("attention_effect", "attention_effect", components.pack(
             {"blocks": blocks, "changed": bool(off or cut or window != "none")}))
-    else:
+    elif not score:
         notices.note(f"{here.model} has no head that answers anything; its attention still changes below.")
     layer, _ = attention.opened(here)
     header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode="act")
@@ -103,13 +107,26 @@ def answers(here: Here, plain: Trace, changed: Trace) -> list[dict[str, Any]]:
         found += [block(moved) for moved in masked_moves(plain, changed, loaded.tokenizer)]
     if plain.has("lm_logits"):
         found.append(block(next_moves(plain, changed, loaded.tokenizer)))
-    if plain.has("logits") and "classification" in loaded.model.heads:
-        labels = loaded.config.id2label or [f"class {i}" for i in range(len(plain.logits))]
-        found.append(block(class_moves(plain.logits, changed.logits, labels, "Class")))
+    if _classifies(loaded, plain) and loaded.config.problem_type != "regression":
+        labels, several = label_names(loaded.config, len(plain.logits)), several_hold(loaded.config, len(plain.logits))
+        found.append(block(class_moves(plain.logits, changed.logits, labels, "Class", several)))
     if plain.has("nsp_logits") and here.pair:
         question = "Does the second sentence follow?"
         found.append(block(class_moves(plain.nsp_logits, changed.nsp_logits, ("next", "not next"), question)))
     return found
+
+
+def _classifies(loaded: Loaded, trace: Trace) -> bool:
+    return trace.has("logits") and "classification" in loaded.model.heads
+
+
+def _score(here: Here, plain: Trace, changed: Trace) -> str:
+    """What a regression says before and after the change, which is no probability; '' for other models."""
+    loaded = state.loaded(here.model)
+    if not _classifies(loaded, plain) or loaded.config.problem_type != "regression":
+        return ""
+    before, after = (read_logits(loaded.config, trace.logits) for trace in (plain, changed))
+    return f"{before.label}: {before.probability:.3f} as it is, {after.probability:.3f} after the change."
 
 
 def block(moved: Moved, by: str = "") -> dict[str, Any]:

@@ -20,7 +20,7 @@ NAMES = {"det": "determiner", "amod": "adjective", "poss": "possessive", "nsubj"
 
 def draw(here: Here) -> None:
     """The table of relations, then the grid whose cards say each head's role."""
-    roles = _roles(here.model)
+    roles = state.shared(_roles, here.model)
     layer, _ = attention.opened(here)
     trace = state.trace(attention.request(here))
     components.mount("attention_roles", "attention_roles", components.pack(table(roles, here.model)),

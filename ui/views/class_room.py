@@ -13,6 +13,7 @@ from qrcode.exceptions import DataOverflowError
 
 from bert_core.figures.class_poll import poll_figure
 from bert_core.measures.poll import compare_guesses
+from bert_core.serving import Superseded
 from bert_core.serving.rooms import MAX_ANSWER, MAX_VALUE, Poll, RoomError, RoomState
 from bert_core.tasks.vocabulary import top_predictions
 from ui import components, controls, going, notices, presenter, rooms, shell, state
@@ -134,12 +135,14 @@ def _result(here: Here, code: str, key: str, poll: Poll) -> None:
     """The guesses beside the model's; what the model says goes to the class, once."""
     loaded = state.loaded(here.model)
     try:
-        trace = state.engine().run(here.request(text=poll.text, pair=None, parts=("mlm_positions", "mlm_logits")))
+        (trace,) = state.raw_traces([here.request(text=poll.text, pair=None, parts=("mlm_positions", "mlm_logits"))])
         guesses = compare_guesses(poll.guesses, trace, loaded)
         if not poll.answer:
             best = top_predictions(trace.mlm_logits[0], loaded.tokenizer, MAX_ANSWER)
             words = [(one.token, one.probability) for one in best]
             rooms.registry().answer(code, key, poll.number, shell.short_name(here.model), words)
+    except Superseded:  # a newer look at the room answers
+        return
     except ValueError as problem:  # the engine is busy, or this model can fill no gap
         notices.problem(str(problem))
         return

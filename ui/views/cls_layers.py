@@ -28,7 +28,7 @@ def draw(here: Here) -> None:
     with right:
         layer = controls.slider("Layer (heads below)", 1, trace.config.num_hidden_layers, "layer",
                                 trace.config.num_hidden_layers)
-    probe = probe_of(here.model, chosen)
+    probe = state.shared(probe_of, here.model, chosen)
     reading = read_probe(probe, trace.hidden_states[:, 0])
     components.chart(figures.probe_figure(probe, reading), "cls_probe", _probe_numbers(probe, reading))
     say(_in_words(probe, reading))

@@ -101,14 +101,14 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Aske
     word, guesses = question.word, 5
     if is_gap:
         with next(columns):
-            word = _behind_the_mask(here)
+            word = _behind_the_mask(here, state.loaded(readers.masked).tokenizer)
         question = with_word(question, word) if word else question
     if with_guesses:
         with next(columns):
             guesses = controls.slider("Guesses", 3, 15, "k", 5)
     chips.tokens(encoding, "at", select="one", selected=(place,), label="Choose the word to hide")
     encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)
-    positions = compare.positions_of(encoding, question)
+    positions = state.or_stop(lambda: compare.positions_of(encoding, question))
     if readers.left and set(encoding.mask_positions) - set(positions):
         notices.note(f"The sentence has other gaps. {readers.left} reads them as the piece [MASK], "
                      "which it never met in training.")
@@ -140,13 +140,18 @@ def with_word(question: Question, word: str) -> Question:
     return replace(question, pair=pair, end=end)
 
 
-def _behind_the_mask(here: Here) -> str:
-    """What the visitor says the gap hides; for the first sentence it is known."""
+def _behind_the_mask(here: Here, tokenizer: Tokenizer) -> str:
+    """What the visitor says the gap hides, '' for what is no word; for the first sentence it is known."""
     known = DEFAULT_WORD if here.text == DEFAULT_TEXT else ""
     typed = controls.text("Word behind the gap", "behind", max_chars=60, placeholder=known or "unknown",
                           help="With it the page can say what each reader gives the true word.")
     word = " ".join(typed.split()) or known
-    return "" if MASK in word else word
+    if not word or MASK in word:
+        return ""
+    if not tokenizer.encode(word).content:
+        notices.note("What you put behind the gap has no piece that a model could guess; the gap counts as unknown.")
+        return ""
+    return word
 
 
 # --- examples ----------------------------------------------------------------

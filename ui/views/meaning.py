@@ -29,7 +29,7 @@ def draw_layers(here: Here) -> None:
         return
     by_layer = cosines_by_layer(words.found)
     curves = figures.layer_lines(by_layer, words.senses)
-    baseline = library(here.model).baseline
+    baseline = state.shared(library, here.model).baseline
     say(_in_words(words, curves), strong=True)
     static = by_layer.to_static.mean(axis=1)
     components.chart(figures.layer_figure(curves, static, baseline), "meaning_layers",
@@ -109,7 +109,7 @@ def draw_neighbours(here: Here) -> None:
         chosen = words.found[order[options.index(controls.choice("In the sentence", options, "from", as_list=True))]]
     with right:
         layer = _layer(chosen)
-    pool = library(here.model).words
+    pool = state.shared(library, here.model).words
     itself = not controls.toggle("Leave out the word itself", "other_words")
     context, static = st.columns(2, gap="large")
     with context:
@@ -132,6 +132,9 @@ def draw_sentences(here: Here) -> None:
     sentences = list(dict.fromkeys(text for text in wanted if text and text.strip()))[:MOST_SENTENCES]
     traces = state.traces([here.request(text=text, pair=None, parts=PARTS) for text in sentences])
     kept = [(text, trace) for text, trace in zip(sentences, traces) if trace.encoding.content]
+    if not kept:
+        say("None of these sentences has a token of its own; type one that has.", strong=True)
+        return
     layer = controls.slider("Layer (0: the embeddings)", 0, traces[0].config.num_hidden_layers, "layer",
                             traces[0].config.num_hidden_layers)
     names = [str(n + 1) for n in range(len(kept))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from bert_core import Trace, TraceRequest
+from bert_core import TraceRequest
 from bert_core.figures.meaning import YOURS
 from bert_core.measures.meaning import Occurrence, all_words, first_occurrences, word_places
 from bert_core.measures.similarity import RandomPairs, random_pairs
@@ -50,13 +50,13 @@ class Library:
 @st.cache_resource(max_entries=3, show_spinner="Reading the sentence set …")
 def library(model: str) -> Library:
     """The sentence set as this model reads it; about 20 MB for a small model."""
-    words = all_words(_traces(model, examples("meaning")["set"], keep=False))
+    words = all_words(run_all(state.engine(), _requests(model, examples("meaning")["set"]), keep=False))
     states = np.stack([word.states for word in words])  # (N, L+1, D)
     return Library(tuple(words), random_pairs(states, np.array([word.sentence for word in words])))
 
 
-def _traces(model: str, sentences: list[str], keep: bool = True) -> list[Trace]:
-    return run_all(state.engine(), [TraceRequest(text, model=model, parts=PARTS) for text in sentences], keep)
+def _requests(model: str, sentences: list[str]) -> list[TraceRequest]:
+    return [TraceRequest(text, model=model, parts=PARTS) for text in sentences]
 
 
 def word_set(here: Here) -> WordSet | None:
@@ -73,7 +73,7 @@ def word_set(here: Here) -> WordSet | None:
         return None
     sentences, senses = _sentences(shipped.get(chosen), word, state.loaded(here.model).tokenizer)
     fresh = [text for text in mine if text not in sentences]
-    found = first_occurrences(_traces(here.model, [*sentences, *fresh]), word)
+    found = first_occurrences(state.traces(_requests(here.model, [*sentences, *fresh])), word)
     all_senses = [*senses, *(YOURS for _ in fresh)]
     result = WordSet(word, tuple(found), tuple(all_senses[one.sentence] for one in found))
     if len(found) < 2:
