@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert_core.tasks.support import require_head, softmax
+from bert_core.tasks.support import require_head, sigmoid, softmax
 from bert_core.trace import TraceRequest
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import streamlit as st
 from bert_core.load import Loaded
 from bert_core.measures import compare
 from bert_core.measures.compare import Question, Readers
-from bert_core.tokenizer import MASK, Encoding
+from bert_core.tokenizer import MASK, Encoding, Tokenizer
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, controls, notices, state
 from ui.state import DEFAULT_TEXT, Here
