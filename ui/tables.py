@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -68,4 +69,6 @@ def show_growing(*tables: Numbers) -> None:
 
 
 def _written(value: object) -> str:
+    if isinstance(value, float) and math.isnan(value):  # nothing was measured there
+        return "–"
     return f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

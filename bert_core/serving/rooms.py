@@ -287,15 +287,12 @@ class Rooms:
             return self._state(room)
 
     def leave(self, code: str, seat: str) -> None:
-        """Give the seat back, and its guess while the poll runs; nothing happens if room or seat are gone.
+        """Give the seat back; its guess still counts, as the same visitor may sit in another tab or come again.
 
-        Who is only away (a lid closed) keeps the guess.
+        Nothing happens if room or seat are gone.
         """
         with self._lock, contextlib.suppress(RoomError):
-            room = self._room(code)
-            room.followers.pop(seat, None)
-            if not room.revealed and room.guesses.pop(seat, None) is not None:
-                room.version += 1
+            self._room(code).followers.pop(seat, None)
 
     def guess(self, code: str, seat: str, number: int, word: str) -> str:
         """One guess a seat; a second one replaces the first. Gives the word as counted.

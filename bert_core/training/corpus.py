@@ -8,6 +8,7 @@ without any blank line holds one document a line (captions, single sentences).
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -102,8 +103,8 @@ def parse_mix(text: str | None, names: Sequence[str]) -> dict[str, float]:
             weights[name.strip()] = float(value)
         except ValueError:
             raise ValueError(f"mix: {item!r} has no number; write NAME=WEIGHT,NAME=WEIGHT") from None
-    if min(weights.values()) <= 0:
-        raise ValueError(f"mix: weights must be above 0, got {text!r}")
+    if not all(0 < weight < math.inf for weight in weights.values()):
+        raise ValueError(f"mix: weights must be finite and above 0, got {text!r}")
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
 

@@ -24,8 +24,8 @@ WAY_OUT = "go on with what it had, or give another --out"
 
 
 def earlier_record(out: Path) -> dict[str, Any]:
-    """run.json of the run that goes on in `out`, empty where none does."""
-    if not ((out / STATE).is_file() and (out / "run.json").is_file()):
+    """run.json of the run that goes on in `out`, or ended before its first checkpoint; empty where none is."""
+    if not (out / "run.json").is_file():
         return {}
     return json.loads((out / "run.json").read_text(encoding="utf-8"))
 
@@ -64,6 +64,8 @@ def last_whole_step(steps: int, decay: float) -> int:
 
 
 def steps_done(out: Path) -> int:
-    """Steps that the checkpoint of a run has behind it."""
+    """Steps that the checkpoint of a run has behind it; 0 without one."""
+    if not (out / STATE).is_file():
+        return 0
     with safe_open(out / STATE, "pt") as file:
         return int(file.metadata()["step"])

@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
@@ -41,8 +44,9 @@ def pretrain(args: argparse.Namespace) -> dict:
     settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
     settings["precision"] = pick_precision(asked, device)
     check_settings(settings, earlier)
-    config, found, tokenizer = _start(args, out)
-    packed = _packed(args, out, tokenizer)
+    with _begun(out, settings, fresh=_is_first() and not earlier):
+        config, found, tokenizer = _start(args, out)
+        packed = _packed(args, out, tokenizer)
     bias = torch.from_numpy(unigram_log_frequency(packed, config.vocab_size)).float()
     weights, fresh = start_weights(config, found, args.objective, bias, args.seed)
     recipe = Recipe(**{field.name: settings[field.name] for field in fields(Recipe) if field.name in settings})
@@ -66,6 +70,23 @@ def pretrain(args: argparse.Namespace) -> dict:
     return {"done": done, "step": trainer.step, "steps": trainer.steps, "seconds": round(trainer.seconds, 1)}
 
 
+@contextmanager
+def _begun(out: Path, settings: dict, fresh: bool) -> Iterator[None]:
+    """A fresh run's settings lie beside the files it prepares, which a run of others must not take for its own.
+
+    What was prepared goes again if that fails, so that the same --out serves after a slip.
+    """
+    made = [path for name in ("run.json", "tokenizer.json", "packed.npz") if not (path := out / name).exists()]
+    if fresh:
+        _write_record(out, settings)
+    try:
+        yield
+    except (ValueError, OSError):
+        for path in made if fresh else ():
+            path.unlink(missing_ok=True)
+        raise
+
+
 def _write_record(out: Path, record: dict) -> None:
     """run.json, whole or not at all: the settings of the run, and what came of it."""
     part = out / "run.json.part"
@@ -76,6 +97,10 @@ def _write_record(out: Path, record: dict) -> None:
 def _join_processes(device: str | None) -> str:
     """Join the other processes where torchrun started several; the device of this one."""
     chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", chosen):
+        raise ValueError(f"--device {chosen!r}: choose cpu or cuda")
+    if chosen != "cpu" and not torch.cuda.is_available():
+        raise ValueError(f"--device {chosen!r}: this torch finds no CUDA device; leave it out, or choose cpu")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         backend = "nccl" if chosen == "cuda" else "gloo"
         if chosen == "cuda":
@@ -134,7 +159,12 @@ def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed
         wanted = args.pack_tokens or args.tokens or 2_000_000
         pack(texts, mix, tokenizer, wanted, Lengths(args.length), args.excerpt, args.seed).save(path, origin)
     wait_for_all()
-    return Packed.load(path, origin)
+    packed = Packed.load(path, origin)
+    held = int(packed.offsets[-1])
+    if args.tokens and args.tokens > held:
+        raise ValueError(f"{path} holds {held:,} word pieces, --tokens asks for {args.tokens:,}; "
+                         "ask for fewer, or pack more (--pack-tokens) into another file")
+    return packed
 
 
 def replacement_ids(tokenizer: Tokenizer) -> np.ndarray:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ui import glossary, presenter, shell, tour
+from ui.views import class_lessons
 from ui.views.class_lessons import checklist, lessons
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,3 +100,13 @@ def test_citation_names_the_project_and_its_licence():
     assert f"version: {version}" in text
     assert "license: MIT" in text
     assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("MIT")
+
+
+@pytest.mark.parametrize("done", [[[]], [{}], [None], "x", {"a": 1}, [1] * 99])
+def test_a_message_about_lessons_that_are_none_is_dropped(monkeypatch, done):
+    receivers = []
+    monkeypatch.setattr(class_lessons.components, "mount", lambda *_, on_event: receivers.append(on_event))
+    found = class_lessons.progress()
+    before = set(found)
+    receivers[0]({"done": done})
+    assert found == before

@@ -1,5 +1,7 @@
 """What a live training step sees: 15 %, 80/10/10, and never a special token."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,19 @@ def test_held_out_lines_never_occur_in_training(lesson):
 def test_every_word_of_the_shipped_text_is_one_piece(lesson):
     pieces = lesson.tokenizer.encode(shipped_text()[:20_000], add_special_tokens=False).tokens
     assert not any(piece.startswith("##") or piece == "[UNK]" for piece in pieces)
+
+
+def test_what_does_not_follow_is_never_the_next_sentence():
+    docs = [[(doc, n) for n in range(5)] for doc in range(10, 14)]
+    special, rng = pairs.Special(0, 1, 2, 3, 4), np.random.default_rng(0)
+    wrong = [pair for n in range(3000) if (pair := pairs.draw_pair(docs, special, rng, n)).label == NOT_NEXT]
+    for pair in wrong:
+        _, doc, n, _, other, m, _ = pair.ids.tolist()
+        assert (other, m) not in ((doc, n), (doc, n + 1))
+    assert len(wrong) > 1000
+
+
+def test_a_text_whose_held_out_part_is_unknown_is_said(lesson):
+    unknown = replace(lesson, held_out=[[(lesson.special.unk,) * 3] * 2])
+    with pytest.raises(ValueError, match="held out has no word that the vocabulary"):
+        pairs.held_out_pairs(unknown, 10)

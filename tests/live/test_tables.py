@@ -98,3 +98,27 @@ def test_any_bytes_are_a_table_or_a_value_error(data):
         chosen = tables.choose_columns(table, table.columns[0], table.columns[1])
         assert sum(chosen.counts.values()) == len(chosen.rows)
         assert len(tables.split_chosen(chosen).labels) >= 2
+
+
+def test_a_stray_quote_between_tabs_swallows_no_line():
+    rows = [f"sentence {n}\tneg" for n in range(60)]
+    rows[20] = '"Oh no, said he.\tneg'
+    table = tables.read_table("\n".join(["text\tlabel", *rows]).encode())
+    assert (len(table.rows), table.bad) == (60, ())
+    assert table.rows[20] == (22, ('"Oh no, said he.', "neg"))
+
+
+def test_a_quote_that_takes_lines_is_said_where_it_opens():
+    table = tables.read_table(b'text,label\none,a\n"two,b\nthree,a\nfour,b\n')
+    assert [row for _, row in table.rows] == [("one", "a")]
+    (bad,) = table.bad
+    assert bad.line == 3
+    assert "a quote that opens here takes 3 lines" in bad.why
+
+
+@pytest.mark.parametrize("data", [b'"text; or; more; words",label\none; two,a\nthree,b\n',
+                                  b"text,label\rone; two; three,a\rfour,b\r"])
+def test_delimiters_in_quotes_or_after_other_line_ends_do_not_count(data):
+    table = tables.read_table(data)
+    assert len(table.columns) == 2
+    assert [row[1] for _, row in table.rows] == ["a", "b"]

@@ -155,8 +155,9 @@ def test_a_bad_corpus_or_mix_is_one_clear_line(tmp_path):
         corpus.parse_mix("poems=1", ["stories"])
     with pytest.raises(ValueError, match="has no number"):
         corpus.parse_mix("stories", ["stories"])
-    with pytest.raises(ValueError, match="above 0"):
-        corpus.parse_mix("stories=0", ["stories"])
+    for weight in ("nan", "inf", "0", "-1"):
+        with pytest.raises(ValueError, match="finite and above 0"):
+            corpus.parse_mix(f"stories={weight}", ["stories"])
     assert corpus.parse_mix("a=1,b=3", ["a", "b", "c"]) == {"a": 0.25, "b": 0.75}
 
 

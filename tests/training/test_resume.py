@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from bert_core.cli import main
 from bert_core.config import BertConfig
@@ -92,6 +93,34 @@ def test_a_run_that_is_asked_to_be_another_stays_as_it_is(half_done, tmp_path, c
         assert (out, error.count("\n")) == ("", 1)
         assert f"{flag} " in error
     assert record(tmp_path) == before
+
+
+def test_a_run_that_ended_before_its_first_checkpoint_is_no_other_run(half_done, tmp_path, capsys):
+    (tmp_path / "run" / resume.STATE).unlink()
+    for flag, value in (("--vocab-size", "90"), ("--lr", "0.1")):
+        assert main([*half_done, flag, value]) == 2
+        assert f"holds a run with {flag} " in capsys.readouterr().err
+    assert main(half_done) == 0
+    assert record(tmp_path)["seconds"] >= 0
+
+
+def test_a_run_that_could_not_begin_leaves_nothing_that_another_would_take_for_its_own(half_done, tmp_path, capsys):
+    out = str(tmp_path / "other")
+    for slip in (["--corpus", str(tmp_path / "none")], ["--mix", "poems=1"]):
+        assert main([*half_done, "--out", out, *slip]) == 2
+        assert capsys.readouterr().err.startswith("error: ")
+        assert list(Path(out).iterdir()) == []
+
+
+def test_more_pieces_than_are_packed_are_refused(half_done, tmp_path, capsys):
+    assert main([*half_done, "--out", str(tmp_path / "other"), "--pack-tokens", "500"]) == 2
+    assert "--tokens asks for 2,000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("device", ["banana", "cuda:x", *(() if torch.cuda.is_available() else ("cuda",))])
+def test_a_device_that_is_none_is_refused_first(half_done, tmp_path, capsys, device):
+    assert main([*half_done, "--out", str(tmp_path / "other"), "--device", device]) == 2
+    assert f"--device '{device}'" in capsys.readouterr().err
 
 
 def test_it_goes_on_in_the_precision_it_began_in(half_done, tmp_path, monkeypatch):

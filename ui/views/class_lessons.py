@@ -89,7 +89,7 @@ def progress() -> set[str]:
     def receive(message: dict[str, Any]) -> None:
         stored = message.get("done")
         if isinstance(stored, list) and len(stored) <= len(known):
-            done.update(key for key in stored if key in known)
+            done.update(key for key in stored if isinstance(key, str) and key in known)
 
     clear = st.session_state.pop("_lessons_cleared", False)
     components.mount("progress", "progress", components.pack({"done": sorted(done), "clear": clear}), on_event=receive)

@@ -124,6 +124,8 @@ def keep(run: RunView, epoch: int) -> None:
         archive = _archive(name, epoch, runs.model_of(run, epoch, name))
         second.download_button("Download the folder (.zip)", archive, f"{name.split(':')[1]}.zip", "application/zip",
                                key="download", on_click="ignore")
+    if problem := st.session_state.pop("_not_kept", ""):
+        notices.problem(problem)
     if name in state.own_models():
         notices.note(f"Kept as {name}: choose it as the model on the other pages, [CLS] for one.")
     notices.note("The folder opens with transformers: AutoModelForSequenceClassification.from_pretrained(FOLDER).")
@@ -137,5 +139,9 @@ def _archive(name: str, epoch: int, _model: Loaded) -> bytes:
 def keep_model(run: RunView, epoch: int, name: str) -> None:
     """Give the engine this classifier under a name that only this visit is told."""
     model = runs.model_of(run, epoch, name)
-    state.engine().register(model)
+    try:
+        state.engine().register(model)
+    except ValueError as problem:  # an engine of several machines takes no model from a visit
+        st.session_state["_not_kept"] = str(problem)
+        return
     state.keep_own(model, again=functools.partial(runs.model_of, run, epoch, name))

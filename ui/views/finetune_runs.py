@@ -17,7 +17,7 @@ SHOWN_RUNS = 4
 
 
 def runs_of(task: str, run: RunView | None) -> list[RunView]:
-    """This visitor's latest run of each way on a task, the present one last."""
+    """This visitor's latest run of each way on a task, the present one last; of own tables only the last."""
     ids = [*training.desk().runs(visitors.current(), FinetuneSpec.kind), *([run.id] if run else [])]
     found: dict[str, RunView] = {}
     for run_id in dict.fromkeys(ids):
@@ -25,7 +25,8 @@ def runs_of(task: str, run: RunView | None) -> list[RunView]:
         if one is not None and one.spec.task == task and (task != "own" or run is None or one.id == run.id):
             found.pop(one.spec.way, None)
             found[one.spec.way] = one
-    return list(found.values())[-SHOWN_RUNS:]
+    shown = SHOWN_RUNS if task != "own" else 1  # own tables differ, and so do their scores
+    return list(found.values())[-shown:]
 
 
 def epochs_of(run: RunView) -> int:

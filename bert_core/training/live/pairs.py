@@ -68,6 +68,10 @@ def make_lesson(text: Text, tokenizer: Tokenizer) -> Lesson:
     return Lesson(tokenizer, Special.of(tokenizer), encoded(text.train), encoded(text.held_out))
 
 
+#: Draws of a sentence that does not follow; two sentences in all have none.
+_MOST_DRAWS = 20
+
+
 def draw_pair(
     docs: Sequence[list[Pieces]], special: Special, rng: np.random.Generator, index: int
 ) -> Example:
@@ -79,9 +83,18 @@ def draw_pair(
     elif rng.random() < 0.5:
         second, label = doc[at + 1], IS_NEXT
     else:
-        other = docs[rng.integers(len(docs))]
-        second, label = other[rng.integers(len(other))], NOT_NEXT
+        second, label = _other_sentence(docs, doc, at, rng), NOT_NEXT
     return join_pair(doc[at], second, label, special, index)
+
+
+def _other_sentence(docs: Sequence[list[Pieces]], doc: list[Pieces], at: int, rng: np.random.Generator) -> Pieces:
+    """Any sentence but doc[at] and the one after it, where a few draws find another."""
+    for _ in range(_MOST_DRAWS):
+        other = docs[rng.integers(len(docs))]
+        chosen = int(rng.integers(len(other)))
+        if other is not doc or chosen not in (at, at + 1):
+            break
+    return other[chosen]
 
 
 def join_pair(first: Pieces, second: Pieces | None, label: int, special: Special, index: int) -> Example:
@@ -134,10 +147,17 @@ def held_out_pairs(lesson: Lesson, count: int) -> list[Seen]:
     The same pairs and positions for every spec, so that runs can be compared.
     A text without such lines (one that repeats itself) is measured on its
     held-out documents as they are.
+
+    Raises:
+        ValueError: nothing there can be hidden: every piece is unknown.
     """
     known = {tuple(sentence) for doc in lesson.train for sentence in doc}
     fresh = _draw_held_out(lesson, count, known)
-    return fresh if len(fresh) > count // 10 else _draw_held_out(lesson, count, set())
+    found = fresh if len(fresh) > count // 10 else _draw_held_out(lesson, count, set())
+    if not found:
+        raise ValueError("the part of the text that is held out has no word that the vocabulary learned from the rest "
+                         "knows; give a longer text, in one script, with words of at most 100 letters")
+    return found
 
 
 def _draw_held_out(lesson: Lesson, count: int, known: set[tuple[int, ...]]) -> list[Seen]:

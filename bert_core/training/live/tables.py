@@ -131,26 +131,54 @@ def read_table(data: bytes) -> Table:
         raise ValueError("the file is no UTF-8 text; save it as CSV in UTF-8") from None
     if "\0" in text:
         raise ValueError("the file is no text; save it as CSV in UTF-8")
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
-    try:
-        found = [(lines.line_num, tuple(cells)) for cells in lines if any(cell.strip() for cell in cells)]
-    except csv.Error as error:
-        raise ValueError(f"line {lines.line_num} can't be read as CSV ({error})") from None
+    found = _rows(text.replace("\r\n", "\n").replace("\r", "\n"))
     if len(found) < 2:
         raise ValueError("the file needs a header line and rows below it")
-    columns = tuple(cell.strip() or f"column {n + 1}" for n, cell in enumerate(found[0][1]))
+    columns = tuple(cell.strip() or f"column {n + 1}" for n, cell in enumerate(found[0].cells))
     if not 2 <= len(columns) <= MAX_COLUMNS:
         raise ValueError(f"the header has {len(columns)} columns; 2 to {MAX_COLUMNS} are taken, "
                          "separated by comma, semicolon or tab")
-    good = tuple(row for row in found[1:] if len(row[1]) == len(columns))
-    bad = tuple(BadRow(line, f"{len(cells)} cells, the header has {len(columns)}")
-                for line, cells in found[1:] if len(cells) != len(columns))
+    good = tuple((row.line, row.cells) for row in found[1:] if len(row.cells) == len(columns))
+    bad = tuple(BadRow(row.line, f"{len(row.cells)} cells, the header has {len(columns)}" + (
+        f"; a quote that opens here takes {row.lines} lines" if row.lines > 1 else ""))
+        for row in found[1:] if len(row.cells) != len(columns))
     return Table(_distinct(columns), good, bad)
 
 
+class _Row(NamedTuple):
+    """A row of the file: the line where it begins, how many it takes, and its cells."""
+
+    line: int
+    lines: int
+    cells: tuple[str, ...]
+
+
+def _rows(text: str) -> list[_Row]:
+    """The rows that aren't empty, lines ended by a newline.
+
+    Between tabs a quote is a sign like any other where it would swallow a line.
+    """
+    delimiter = _delimiter(text)
+    rows = _parsed(text, delimiter)
+    return _parsed(text, delimiter, csv.QUOTE_NONE) if delimiter == "\t" and any(r.lines > 1 for r in rows) else rows
+
+
+def _parsed(text: str, delimiter: str, quoting: int = csv.QUOTE_MINIMAL) -> list[_Row]:
+    reader, rows, before = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting), [], 0
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                rows.append(_Row(before + 1, reader.line_num - before, tuple(cells)))
+            before = reader.line_num
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num} can't be read as CSV ({error})") from None
+    return rows
+
+
 def _delimiter(text: str) -> str:
+    """The one that cuts the header into the most cells, quotes minded."""
     header = text.split("\n", 1)[0]
-    return max("\t,;", key=header.count)
+    return max("\t,;", key=lambda one: len(next(csv.reader([header], delimiter=one), ())))
 
 
 def _distinct(columns: tuple[str, ...]) -> tuple[str, ...]:
