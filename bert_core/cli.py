@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from bert_core.arguments import COUNT
+
 if TYPE_CHECKING:
     from bert_core.serving.engine import Engine
 
@@ -180,13 +182,7 @@ def _show_value(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else _json(value)
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
-    return int(text)
-
-
-_TOP = (("--top", {"type": _count, "default": 5, "metavar": "K", "help": "predictions for each gap (default 5)"}),)
+_TOP = (("--top", {"type": COUNT, "default": 5, "metavar": "K", "help": "predictions for each gap (default 5)"}),)
 _TRACE_OPTIONS = (
     ("--pair", {"help": "second sentence"}),
     ("--attention", {"choices": ("bidirectional", "causal"), "help": "default: the model's own"}),

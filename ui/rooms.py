@@ -7,6 +7,7 @@ joined a room.
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -58,24 +59,23 @@ def take_control(code: str, key: str) -> None:
 
 def close_room() -> None:
     """End the room for everyone."""
-    room = st.session_state.pop("_teaching", None)
-    if room is not None:
-        _try(lambda: registry().close(*room))
+    _control(registry().close)
+    st.session_state.pop("_teaching", None)
 
 
 def ask(text: str) -> None:
     """Start a poll on the gap in `text`."""
-    _try(lambda: registry().ask(*teaching(), text))
+    _control(registry().ask, text)
 
 
 def reveal() -> None:
     """Show everyone the guesses of the poll."""
-    _try(lambda: registry().reveal(*teaching()))
+    _control(registry().reveal)
 
 
 def end_poll() -> None:
     """Take the poll off everyone's screen."""
-    _try(lambda: registry().end_poll(*teaching()))
+    _control(registry().end_poll)
 
 
 def join(code: str) -> None:
@@ -96,9 +96,11 @@ def let_go() -> None:
         registry().leave(*room)
 
 
-def _try(action) -> None:
+def _control(act: Callable[..., None], *about: str) -> None:
+    """Do it in the room that this visitor controls; a second click after its end finds none, which is no news."""
     try:
-        action()
+        if teaching() is not None:
+            act(*teaching(), *about)
     except RoomError as problem:
         st.session_state["_room_problem"] = str(problem)
 

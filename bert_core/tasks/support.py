@@ -69,7 +69,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 def sigmoid(logits: np.ndarray) -> np.ndarray:
     """A probability for each logit by itself, in float64."""
-    return 1.0 / (1.0 + np.exp(-np.asarray(logits, dtype=np.float64)))
+    return np.exp(-np.logaddexp(0.0, -np.asarray(logits, dtype=np.float64)))  # without overflow at either end
 
 
 def log_softmax(logits: np.ndarray) -> np.ndarray:

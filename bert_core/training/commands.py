@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
 from typing import Any
 
+from bert_core.arguments import COUNT, number
 from bert_core.training.memory import keep_freed_memory
 
 LANGUAGE = ("mlm", "clm", "nsp", "blimp", "cloze")
@@ -15,28 +15,12 @@ LABELLED = ("sst2", "ner", "squad", "stsb", "cola")
 OF_A_SITTING = ("device", "save_seconds", "stop_after")
 
 
-def _number(what: str, kind: type, fits: Callable[[float], bool]) -> Callable[[str], float]:
-    """A type for argparse: numbers that fit, one line about all others."""
-
-    def read(text: str) -> float:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = math.nan  # fits nowhere
-        if not fits(value):
-            raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}")
-        return value
-
-    return read
-
-
-_COUNT = _number("a whole number, at least 1", int, lambda n: 1 <= n < 2**63)
-_LENGTH = _number("a whole number from 16 to 512", int, lambda n: 16 <= n <= 512)
-_WHOLE = _number("a whole number, at least 0", int, lambda n: 0 <= n < 2**63)
-_ABOVE_0 = _number("a number above 0", float, lambda x: 0 < x < math.inf)
-_FROM_0 = _number("a number, at least 0", float, lambda x: 0 <= x < math.inf)
-_SHARE = _number("a share from 0 to 1", float, lambda x: 0 <= x <= 1)
-_SOME = _number("a share above 0, at most 1", float, lambda x: 0 < x <= 1)
+_LENGTH = number("a whole number from 16 to 512", int, lambda n: 16 <= n <= 512)
+_WHOLE = number("a whole number, at least 0", int, lambda n: 0 <= n < 2**63)
+_ABOVE_0 = number("a number above 0", float, lambda x: 0 < x < math.inf)
+_FROM_0 = number("a number, at least 0", float, lambda x: 0 <= x < math.inf)
+_SHARE = number("a share from 0 to 1", float, lambda x: 0 <= x <= 1)
+_SOME = number("a share above 0, at most 1", float, lambda x: 0 < x <= 1)
 
 
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
@@ -62,16 +46,16 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
                         help="mlm: masked pieces and next sentence; clm: next piece; rtl: next piece of reversed text")
     parser.add_argument("--init", required=True, help="a model folder to start from, or 'scratch'")
     parser.add_argument("--out", required=True, help="the run's folder; an unfinished run there goes on")
-    parser.add_argument("--tokens", type=_COUNT, help="word pieces to read (default: all that is packed)")
-    parser.add_argument("--end-at", type=_COUNT, help="word pieces after which to end, the rate as for all of --tokens")
-    parser.add_argument("--pack-tokens", type=_COUNT, help="word pieces to pack (default: --tokens, else 2,000,000)")
+    parser.add_argument("--tokens", type=COUNT, help="word pieces to read (default: all that is packed)")
+    parser.add_argument("--end-at", type=COUNT, help="word pieces after which to end, the rate as for all of --tokens")
+    parser.add_argument("--pack-tokens", type=COUNT, help="word pieces to pack (default: --tokens, else 2,000,000)")
     parser.add_argument("--packed", help="file of packed pairs, made if missing; share it between the twins")
     parser.add_argument("--mix", help="NAME=SHARE,NAME=SHARE over the corpus's files (default: equal shares)")
-    parser.add_argument("--excerpt", type=_COUNT, default=1200, help="most pieces taken from a document at a time")
+    parser.add_argument("--excerpt", type=COUNT, default=1200, help="most pieces taken from a document at a time")
     parser.add_argument("--length", type=_LENGTH, default=128,
                         help="pieces of most packed sequences, specials included; 2 %% have 512, 15 %% fewer")
-    parser.add_argument("--step-tokens", type=_COUNT, default=1024)
-    parser.add_argument("--micro-tokens", type=_COUNT, default=1024)
+    parser.add_argument("--step-tokens", type=COUNT, default=1024)
+    parser.add_argument("--micro-tokens", type=COUNT, default=1024)
     parser.add_argument("--optimizer", choices=("adamw", "muon"), default="adamw",
                         help="muon: for the matrices of the layers, AdamW for the rest")
     parser.add_argument("--lr", type=_ABOVE_0, default=5e-4, help="peak learning rate of the encoder")
@@ -90,10 +74,10 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--save-seconds", type=_FROM_0, default=300.0)
     parser.add_argument("--stop-after", type=_FROM_0, help="seconds after which to save and stop")
     scratch = parser.add_argument_group("from scratch")
-    scratch.add_argument("--vocab-size", type=_COUNT, default=30522)
-    scratch.add_argument("--layers", type=_COUNT, default=6)
-    scratch.add_argument("--hidden", type=_COUNT, default=384)
-    scratch.add_argument("--heads", type=_COUNT, default=6)
+    scratch.add_argument("--vocab-size", type=COUNT, default=30522)
+    scratch.add_argument("--layers", type=COUNT, default=6)
+    scratch.add_argument("--hidden", type=COUNT, default=384)
+    scratch.add_argument("--heads", type=COUNT, default=6)
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_pretrain)
 
@@ -112,10 +96,10 @@ def _add_finetune(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--model", default="twin-bert", help="the model to start from (default twin-bert)")
     parser.add_argument("--warm-start", help="a model of this task and rank on the same base, to go on from")
     parser.add_argument("--out", required=True, help="folder of the new model")
-    parser.add_argument("--limit", type=_COUNT, help="training rows to draw (default: all)")
+    parser.add_argument("--limit", type=COUNT, help="training rows to draw (default: all)")
     parser.add_argument("--epochs", type=_ABOVE_0, default=2.0)
     parser.add_argument("--rank", type=_WHOLE, default=16, help="of the low-rank updates; 0 trains every weight")
-    parser.add_argument("--batch", type=_COUNT, default=32)
+    parser.add_argument("--batch", type=COUNT, default=32)
     parser.add_argument("--lr", type=_ABOVE_0, default=1e-3)
     parser.add_argument("--head-lr", type=_ABOVE_0, default=1e-3)
     parser.add_argument("--word-dropout", type=_SHARE, default=0.0, help="share of the pieces hidden behind [MASK]")
@@ -132,8 +116,8 @@ def _add_evaluate(subparsers: argparse._SubParsersAction) -> None:
     which.add_argument("--all", action="store_true", help="every task on its shipped model")
     parser.add_argument("--data", help="data folder, or the task's file (cloze: the shipped items by default)")
     parser.add_argument("--model", help="name, folder or hub id (default: the shipped model of the task)")
-    parser.add_argument("--seeds", type=_COUNT, default=5, help="draws to average over, where something is drawn")
-    parser.add_argument("--limit", type=_COUNT, help="rows to use, evenly spaced; for blimp, pairs of each rule")
+    parser.add_argument("--seeds", type=COUNT, default=5, help="draws to average over, where something is drawn")
+    parser.add_argument("--limit", type=COUNT, help="rows to use, evenly spaced; for blimp, pairs of each rule")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_evaluate)
 

@@ -122,3 +122,8 @@ def test_delimiters_in_quotes_or_after_other_line_ends_do_not_count(data):
     table = tables.read_table(data)
     assert len(table.columns) == 2
     assert [row[1] for _, row in table.rows] == ["a", "b"]
+
+
+def test_a_header_of_one_endless_cell_is_one_line():
+    with pytest.raises(ValueError, match="line 1 can't be read as CSV"):
+        tables.read_table(b"x" * 200_000 + b",label\none,a\n")

@@ -178,7 +178,7 @@ def _parsed(text: str, delimiter: str, quoting: int = csv.QUOTE_MINIMAL) -> list
 def _delimiter(text: str) -> str:
     """The one that cuts the header into the most cells, quotes minded."""
     header = text.split("\n", 1)[0]
-    return max("\t,;", key=lambda one: len(next(csv.reader([header], delimiter=one), ())))
+    return max("\t,;", key=lambda one: max((len(row.cells) for row in _parsed(header, one)), default=0))
 
 
 def _distinct(columns: tuple[str, ...]) -> tuple[str, ...]:
