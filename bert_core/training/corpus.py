@@ -46,14 +46,21 @@ def sources(folder: str | Path) -> dict[str, Path]:
 
 
 def read_text(path: str | Path) -> str:
-    """All text of one file, unpacked where its name ends in .zst."""
+    """All text of one file, unpacked where its name ends in .zst.
+
+    Raises:
+        ValueError: it can't be unpacked, or isn't UTF-8.
+    """
     data = Path(path).read_bytes()
     if str(path).endswith(".zst"):
         try:
             data = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
         except zstandard.ZstdError as error:
             raise ValueError(f"{path} can't be unpacked ({error})") from None
-    return data.decode("utf-8")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None
 
 
 def documents(path: str | Path) -> list[str]:

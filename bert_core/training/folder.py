@@ -22,6 +22,20 @@ from bert_core.training import lora
 ARCHITECTURE = {"mlm": "BertForPreTraining", "clm": "BertLMHeadModel", "rtl": "BertLMHeadModel"}
 
 
+def make_folder(folder: str | Path) -> Path:
+    """A folder to write into, made where it is missing.
+
+    Raises:
+        ValueError: a file stands in its place.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"{str(folder)!r} can't be a folder: a file stands there") from None
+    return folder
+
+
 def find_tokenizer(folder: Path) -> Path:
     """tokenizer.json of a model folder, or the one that the shipped models share beside theirs.
 
@@ -36,7 +50,7 @@ def find_tokenizer(folder: Path) -> Path:
 
 def write_folder(folder: Path, config: BertConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype | None) -> None:
     """Write config.json and model.safetensors; `dtype` None keeps each tensor's own."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     (folder / "config.json").write_text(json.dumps(config.to_dict(), indent=1) + "\n", encoding="utf-8")
     stored = {n: t.detach().to("cpu", dtype or t.dtype).contiguous() for n, t in sorted(tensors.items())}
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
@@ -79,8 +93,8 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     """Write a loaded model with everything that `from_pretrained` wants.
 
     Raises:
-        ValueError: the folder holds files already, transformers runs the
-            model as it is, or its tokenizer can't be written.
+        ValueError: the folder is a file or holds files already, transformers
+            runs the model as it is, or its tokenizer can't be written.
     """
     if not isinstance(loaded.model, Model):
         raise ValueError(f"{loaded.name} runs through transformers, which opens its own folder; there is nothing to "
@@ -88,7 +102,7 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     if not isinstance(loaded.tokenizer.backend, Tokenizer):
         raise ValueError(f"{loaded.name} splits text by {type(loaded.tokenizer.backend).__name__}, which is no "
                          "tokenizer.json; it can't be exported")
-    if folder.exists() and any(folder.iterdir()):
+    if any(make_folder(folder).iterdir()):
         raise ValueError(f"{str(folder)!r} is not empty; export into a new folder")
     weights = dict(loaded.model.weights)
     bare = any("ForPreTraining" in a or a == "BertModel" for a in loaded.config.architectures)

@@ -13,7 +13,7 @@ from bert_core.model import Model
 from bert_core.training import datasets
 from bert_core.training.cards import sittings_of
 from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
-from bert_core.training.folder import write_adapter, write_full
+from bert_core.training.folder import make_folder, write_adapter, write_full
 from bert_core.training.packing import Special
 from bert_core.training.pretrain import pick_precision
 from bert_core.training.start import updates_of
@@ -91,8 +91,7 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     )
     earlier = updates_of(args.warm_start, args.model) if args.warm_start else None
     before = sittings_of(locate(args.warm_start)) if args.warm_start else None
-    out = Path(args.out)
-    out.mkdir(parents=True, exist_ok=True)
+    out = make_folder(args.out)
     special = Special.of(base.tokenizer.backend)
     learned, seconds = finetune(base.model, config, task, rows, recipe, special, out / "curve.jsonl", earlier)
     if args.rank and base.info.shipped and "shared_from" not in base.config.extra:  # updates don't stand on updates

@@ -22,7 +22,7 @@ from bert_core.config import BertConfig
 from bert_core.load import locate
 from bert_core.training import corpus
 from bert_core.training.cards import sittings_of
-from bert_core.training.folder import find_tokenizer, write_model
+from bert_core.training.folder import find_tokenizer, make_folder, write_model
 from bert_core.training.objectives import Objective
 from bert_core.training.packing import Lengths, Packed, Special, pack, unigram_log_frequency, vocabulary_digest
 from bert_core.training.pretrain import Recipe, Trainer, pick_precision, run, wait_for_all
@@ -34,10 +34,9 @@ def pretrain(args: argparse.Namespace) -> dict:
     """Run or resume one pre-training; writes the finished model to OUT/model.
 
     Raises:
-        ValueError: the run that goes on in OUT had other settings.
+        ValueError: OUT is a file, or the run that goes on there had other settings.
     """
-    out = Path(args.out)
-    out.mkdir(parents=True, exist_ok=True)
+    out = make_folder(args.out)
     device = _join_processes(args.device)
     earlier = earlier_record(out)
     asked = earlier.get("precision", "auto") if args.precision == "auto" else args.precision

@@ -127,10 +127,15 @@ def test_only_the_first_process_learns_the_vocabulary(scratch, tmp_path, monkeyp
 
 def test_errors_are_one_line(scratch, tmp_path, capsys):
     (tmp_path / "empty.txt").touch()
+    latin = tmp_path / "latin"
+    latin.mkdir()
+    (latin / "old.txt").write_bytes("caf\u00e9\n".encode("latin-1"))
     for number, (wrong, message) in enumerate((
         (["--init", str(tmp_path / "none")], "none"),
         (["--corpus", str(tmp_path / "none")], "is no folder"),
         (["--corpus", str(tmp_path)], "no documents in the corpus"),
+        (["--corpus", str(latin)], "old.txt is not UTF-8 text (byte 3)"),
+        (["--out", str(tmp_path / "empty.txt")], "a file stands there"),
         (["--mix", "poems=1"], "'poems' is not in the corpus"),
         (["--objective", "poetry"], "invalid choice"),
     )):

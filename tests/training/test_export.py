@@ -90,6 +90,9 @@ def test_export_never_overwrites(tiny_bert, tmp_path, capsys):
     assert main(["export", tiny_bert, str(tmp_path)]) == 2
     assert "not empty" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    for taken in (tmp_path / "mine.txt", tmp_path / "mine.txt" / "below"):
+        assert main(["export", tiny_bert, str(taken)]) == 2
+        assert "a file stands there" in capsys.readouterr().err
 
 
 def test_shipped_weights_are_within_their_bounds():
