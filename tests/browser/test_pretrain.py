@@ -58,6 +58,30 @@ def test_a_step_a_reload_another_page_and_back(visitor):
     visitor.no_traceback()
 
 
+def test_another_text_while_a_run_reads_the_first_is_said(visitor):
+    page = visitor.open("pretrain", **SMALL)
+    says = page.get_by_text("a run on another text of yours")
+
+    def give(text: str) -> None:
+        page.get_by_role("button", name="Own text").click()
+        page.get_by_label("Text: sentences, a blank line between documents").fill(text)
+        page.get_by_label("Text: sentences, a blank line between documents").press("Control+Enter")
+        page.keyboard.press("Escape")
+        visitor.wait_ready()
+
+    give("\n\n".join(f"The cat saw {n} birds. It ran to them." for n in range(60)))
+    expect(page.get_by_text("Until Play, film and batch show the shipped text")).to_be_visible()
+    button(page, "One step").click()
+    wait_state(page, "paused")
+    expect(says).to_have_count(0)
+    give("\n\n".join(f"The dog saw {n} cats. It ran from them." for n in range(60)))
+    expect(says).to_be_visible()
+    button(page, "Reset").click()
+    wait_state(page, "none")
+    expect(says).to_have_count(0)
+    visitor.no_traceback()
+
+
 def test_an_unfinished_run_is_found_after_a_reload_elsewhere_and_in_another_tab(new_visitor):
     visitor = new_visitor()
     page = visitor.open("pretrain", **SMALL)

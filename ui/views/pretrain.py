@@ -21,6 +21,7 @@ LENGTHS = {"300 steps": 300, "1,000 steps": 1000, "3,000 steps": 3000, "6,000 st
 #: Characters of the sentence in the film: more would not fit the map.
 MAX_SENTENCE = 160
 RUN, OVER = "run", "over"
+LEARNED = "_learned_text"  # what this visitor's run reads, where that is a text of their own
 
 
 def settings() -> PretrainSpec:
@@ -94,8 +95,15 @@ def say_what_counts(run: RunView | None, spec: PretrainSpec) -> None:
     if run is not None and run.spec != spec:
         notices.note(f"On screen is {pretrain_runs.name_of(run.spec)}. What the controls say now, "
                      f"{pretrain_runs.name_of(spec)}, takes effect after Reset.")
+    elif run is not None and run.own and another_text(spec):
+        notices.note("On screen is a run on another text of yours. The one you gave now is learned from after Reset.")
     if spec.text == "own" and run is None:
         notices.note("Until Play, film and batch show the shipped text; your own is learned from then on.")
+
+
+def another_text(spec: PretrainSpec) -> bool:
+    """Whether the visitor's text is another one than their run was begun with, as far as this session knows."""
+    return spec.text == "own" and st.session_state.get(LEARNED) not in (None, own_from_session())
 
 
 def underneath(run: RunView | None) -> RunView | None:
@@ -140,6 +148,7 @@ def act(what: str, spec: PretrainSpec) -> None:
         reset(run)
     elif run is None:
         files = {"text.txt": own_from_session()} if spec.text == "own" else {}
+        st.session_state[LEARNED] = files.get("text.txt")
         training.remember(RUN, training.desk().start(visitors.current(), spec, files, play=what == "play"))
     else:
         training.steer(run, what)
