@@ -22,4 +22,4 @@ def number(what: str, kind: type, fits: Callable[[float], bool]) -> Callable[[st
     return read
 
 
-COUNT = number("a whole number, at least 1", int, lambda n: 1 <= n < 2**63)
+COUNT = number("a whole number, at least 1", int, lambda n: 1 <= n < 2**48)

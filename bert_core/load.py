@@ -165,8 +165,9 @@ def parse_config(values: Mapping[str, Any]) -> BertConfig:
 
 
 def find_tokenizer(folder: Path, config: BertConfig, has_segments: bool) -> Tokenizer:
-    """The folder's own tokenizer; shipped models share one that stands beside them."""
-    if not (folder / "tokenizer.json").exists() and folder.parent == SHIPPED:
+    """The folder's own tokenizer; shipped models, and low-rank updates of them, share one that stands beside them."""
+    shares = folder.parent == SHIPPED or ("shared_from" in config.extra and not (folder / "vocab.txt").exists())
+    if shares and not (folder / "tokenizer.json").exists():
         folder = SHIPPED
     word_pieces = config.model_type in ("bert", "distilbert", "electra") and (folder / "vocab.txt").exists()
     if word_pieces or (folder / "tokenizer.json").exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -81,6 +81,17 @@ def look(run_id: str, kind: str) -> RunView | None:
     if spec.kind != kind:
         return None
     return RunView(run_id, folder, spec, folder.status(), desk().owns(visitors.current(), run_id))
+
+
+def begin(key: str, spec: Spec, files: Mapping[str, str], play: bool = True) -> bool:
+    """Start this visitor's run and keep it as `key`; where it can't be kept, say so and return False."""
+    try:
+        run_id = desk().start(visitors.current(), spec, files, play)
+    except ValueError as problem:
+        st.toast(f"The run was not begun: {problem}.", icon=":material/error:")
+        return False
+    remember(key, run_id)
+    return True
 
 
 def remember(param: str, run_id: str) -> None:

@@ -8,6 +8,7 @@ never opened.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,3 +110,20 @@ def read_tensors(stored: Mapping[str, Stored], names: Iterable[str]) -> dict[str
         except (SafetensorError, OSError, ValueError) as error:
             raise LoadError(f"{file.name} is damaged ({error})") from None
     return tensors
+
+
+def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file, whole or not at all.
+
+    Raises:
+        OSError: it can't be written; nothing of it is left.
+    """
+    from safetensors.torch import save_file  # with it comes torch, which readers of headers don't need
+
+    part = path.with_name(f"{path.name}.part")
+    try:
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part, dict(metadata or {}))
+        os.replace(part, path)
+    except SafetensorError as error:
+        part.unlink(missing_ok=True)
+        raise OSError(f"{path} can't be written ({error})") from None

@@ -50,14 +50,15 @@ SHARED_START = (
 )
 LIMITS = {
     "twin-bert-cola": (
-        "Says `acceptable` too often: of the unacceptable sentences it finds about four in ten.",
+        "Says `acceptable` too often: of the unacceptable sentences it finds fewer than half.",
     ),
     "twin-bert-squad": (
         "Its answers are often not exactly right (see `exact_match`): it shows how a span is chosen, not what is true.",
     ),
     "twin-bert-stsb": (
         "Less good at it than where all training began: all-MiniLM-L6-v2 untouched, made for sentence vectors, has a "
-        "Spearman of 0.8674 on the same 1,500 pairs (`python -m bert_core evaluate --task stsb --model FOLDER`).",
+        "Spearman of 0.8674 on the same 1,500 pairs (`python -m bert_core evaluate --task stsb --model FOLDER "
+        "--data ../shared/data`).",
     ),
     "twins": (
         "Trained on very little text for a language model; facts are often wrong and rare words are guessed badly.",
@@ -126,14 +127,15 @@ def sittings(run: Mapping[str, Any], hardware: str) -> list[dict[str, Any]]:
 def sittings_of(folder: Path) -> list[dict[str, Any]] | None:
     """The sittings of the model in a folder, None where nothing is known of them.
 
-    Its card says them; the folder `model` of a finished run has none, but stands beside the run's run.json.
+    Its card says them; the folder `model` of a finished run has none, but the run's record as it was then, and in
+    older runs stands beside it.
     """
-    found, record = read_card(folder), folder.parent / "run.json"
+    found = read_card(folder)
+    record = next((path for path in (folder / "run.json", folder.parent / "run.json") if path.is_file()), None)
     if found is not None:  # the first cards said the rows of a fine-tuning once for all
         return [{"rows": found["rows"], **one} if found.get("rows") else one for one in found["sittings"]]
-    if folder.name != "model" or not record.is_file():
-        return None
-    return sittings(json.loads(record.read_text(encoding="utf-8")), "not noted")
+    run = json.loads(record.read_text(encoding="utf-8")) if folder.name == "model" and record else {}
+    return sittings(run, "not noted") if "seconds" in run else None
 
 
 def _nsp_limit(scores: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -7,7 +7,6 @@ without any blank line holds one document a line (captions, single sentences).
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,26 +45,36 @@ def sources(folder: str | Path) -> dict[str, Path]:
 
 
 def read_text(path: str | Path) -> str:
-    """All text of one file, unpacked where its name ends in .zst.
+    """All text of one file, unpacked where its name ends in .zst; Windows' line ends become "\\n".
 
     Raises:
-        ValueError: it can't be unpacked, or isn't UTF-8.
+        ValueError: it can't be unpacked, is cut short, or isn't UTF-8.
     """
     data = Path(path).read_bytes()
     if str(path).endswith(".zst"):
         try:
-            data = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)).read()
-        except zstandard.ZstdError as error:
+            data = b"".join(_frames(data))
+        except (zstandard.ZstdError, EOFError) as error:
             raise ValueError(f"{path} can't be unpacked ({error})") from None
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None
 
 
+def _frames(data: bytes) -> Iterator[bytes]:
+    """What each zstd frame holds; EOFError where the last one is cut short."""
+    while data:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        yield frame.decompress(data)
+        if not frame.eof:
+            raise EOFError("it is cut short")
+        data = frame.unused_data
+
+
 def documents(path: str | Path) -> list[str]:
     """The documents of one source, each with one paragraph a line."""
-    text = read_text(path).replace("\r\n", "\n").strip("\n")
+    text = read_text(path).strip("\n")
     parts = re.split(r"\n[ \t]*\n+", text)
     if len(parts) == 1:
         parts = text.split("\n")

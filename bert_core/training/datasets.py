@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -118,17 +119,25 @@ def read_paragraphs(path: Path) -> list[str]:
 
 def read_sst2(path: Path) -> list[Labelled]:
     rows = [line.split("\t") for line in read_text(path).split("\n")[1:] if line.strip()]
-    return [Labelled(_field(row, 0, path).strip(), int(_field(row, 1, path))) for row in rows]
+    return [Labelled(_field(row, 0, path).strip(), _class(row, path)) for row in rows]
 
 
 def read_cola(path: Path) -> list[Labelled]:
     rows = [line.split("\t") for line in read_text(path).split("\n") if line.strip()]
-    return [Labelled(_field(row, 3, path), int(_field(row, 1, path))) for row in rows]
+    return [Labelled(_field(row, 3, path), _class(row, path)) for row in rows]
 
 
 def read_stsb(path: Path) -> list[SentencePair]:
     rows = [line.split("\t") for line in read_text(path).split("\n") if line.strip()]
     return [SentencePair(_field(r, 5, path), _field(r, 6, path), float(_field(r, 4, path))) for r in rows]
+
+
+def _class(row: Sequence[str], path: Path) -> int:
+    """Of two, in a line's second column."""
+    value = _field(row, 1, path).strip()
+    if value not in ("0", "1"):
+        raise ValueError(f"{path.name}: the label of a line is {value[:40]!r}; it must be 0 or 1")
+    return int(value)
 
 
 def _field(row: Sequence[str], index: int, path: Path) -> str:
@@ -138,14 +147,25 @@ def _field(row: Sequence[str], index: int, path: Path) -> str:
 
 
 def read_ner(path: Path) -> list[TaggedWords]:
-    """Word TAB tag a line, a blank line between sentences."""
+    """Word TAB tag a line, a blank line between sentences.
+
+    Raises:
+        ValueError: a line has no tag, or one that isn't IOB2's (O, B-KIND, I-KIND).
+    """
     sentences = []
-    for block in read_text(path).strip("\n").split("\n\n"):
+    for block in re.split(r"\n[ \t]*\n", read_text(path).strip("\n")):
         pairs = [line.split("\t") for line in block.split("\n") if line.strip()]
         if pairs:
             sentences.append(TaggedWords(tuple(_field(p, 0, path) for p in pairs),
-                                         tuple(_field(p, 1, path) for p in pairs)))
+                                         tuple(_tag(p, path) for p in pairs)))
     return sentences
+
+
+def _tag(row: Sequence[str], path: Path) -> str:
+    tag = _field(row, 1, path)
+    if not re.fullmatch(r"O|[BI]-\S+", tag):
+        raise ValueError(f"{path.name}: {tag[:40]!r} is no IOB2 tag (O, B-KIND or I-KIND)")
+    return tag
 
 
 def read_squad(path: Path) -> list[Question]:
@@ -160,6 +180,12 @@ def read_squad(path: Path) -> list[Question]:
     return found
 
 
+def _words(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a sentence is {value!r}")
+    return value
+
+
 def read_blimp(folder: Path, per_rule: int | None = None) -> list[MinimalPair]:
     """Every .jsonl of a folder (Warstadt et al. 2020, arXiv 1912.00582); at most `per_rule` of each."""
     files = sorted(folder.glob("*.jsonl")) if folder.is_dir() else [folder]
@@ -167,7 +193,7 @@ def read_blimp(folder: Path, per_rule: int | None = None) -> list[MinimalPair]:
     for file in files:
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
         with reading(file, "BLiMP"):
-            pairs += [MinimalPair(r["sentence_good"], r["sentence_bad"], file.stem)
+            pairs += [MinimalPair(_words(r["sentence_good"]), _words(r["sentence_bad"]), file.stem)
                       for r in every(rows, per_rule, file)]
     return pairs
 
@@ -175,4 +201,4 @@ def read_blimp(folder: Path, per_rule: int | None = None) -> list[MinimalPair]:
 def read_cloze(path: Path) -> list[Gap]:
     """The items of a cloze file, such as the shipped assets/examples/cloze.json."""
     with reading(path, "cloze items"):
-        return [Gap(item["text"], frozenset(item["accept"])) for item in json.loads(read_text(path))["items"]]
+        return [Gap(_words(item["text"]), frozenset(item["accept"])) for item in json.loads(read_text(path))["items"]]

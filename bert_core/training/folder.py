@@ -9,16 +9,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from bert_core.config import BertConfig
 from bert_core.load import Loaded
+from bert_core.loading.files import write_tensors
 from bert_core.model import Model
 from bert_core.shapes import pooled_heads
 from bert_core.training import lora
 
+#: What transformers' tokenizer gives to the model; without segments a pair's second sentence would count as its first.
+INPUT_NAMES = ("input_ids", "token_type_ids", "attention_mask")
 ARCHITECTURE = {"mlm": "BertForPreTraining", "clm": "BertLMHeadModel", "rtl": "BertLMHeadModel"}
 
 
@@ -34,6 +36,12 @@ def make_folder(folder: str | Path) -> Path:
     except (FileExistsError, NotADirectoryError):
         raise ValueError(f"{str(folder)!r} can't be a folder: a file stands there") from None
     return folder
+
+
+def check_free(folder: Path, spare: str = "") -> None:
+    """ValueError if a folder that is to be written holds files already; one called `spare` may lie there."""
+    if folder.is_dir() and any(path.name != spare for path in folder.iterdir()):
+        raise ValueError(f"{str(folder)!r} is not empty; give a new folder")
 
 
 def find_tokenizer(folder: Path) -> Path:
@@ -52,8 +60,8 @@ def write_folder(folder: Path, config: BertConfig, tensors: Mapping[str, Tensor]
     """Write config.json and model.safetensors; `dtype` None keeps each tensor's own."""
     make_folder(folder)
     (folder / "config.json").write_text(json.dumps(config.to_dict(), indent=1) + "\n", encoding="utf-8")
-    stored = {n: t.detach().to("cpu", dtype or t.dtype).contiguous() for n, t in sorted(tensors.items())}
-    save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
+    stored = {n: t.detach().to("cpu", dtype or t.dtype) for n, t in sorted(tensors.items())}
+    write_tensors(stored, folder / "model.safetensors", {"format": "pt"})
 
 
 def write_model(
@@ -102,8 +110,8 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     if not isinstance(loaded.tokenizer.backend, Tokenizer):
         raise ValueError(f"{loaded.name} splits text by {type(loaded.tokenizer.backend).__name__}, which is no "
                          "tokenizer.json; it can't be exported")
-    if any(make_folder(folder).iterdir()):
-        raise ValueError(f"{str(folder)!r} is not empty; export into a new folder")
+    check_free(folder)
+    make_folder(folder)
     weights = dict(loaded.model.weights)
     bare = any("ForPreTraining" in a or a == "BertModel" for a in loaded.config.architectures)
     if not bare and not loaded.model.heads & pooled_heads(loaded.config):
@@ -113,6 +121,7 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     write_folder(folder, dataclasses.replace(loaded.config, extra=_own_keys(loaded.config)), weights, None)
     loaded.tokenizer.backend.save(str(folder / "tokenizer.json"))
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": loaded.tokenizer.limit,
+                "model_input_names": [n for n in INPUT_NAMES if loaded.tokenizer.has_segments or n != "token_type_ids"],
                 **{f"{role}_token": token for role, token in loaded.tokenizer.specials.items()}}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     return sorted(path.name for path in folder.iterdir())

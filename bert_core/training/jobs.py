@@ -13,7 +13,7 @@ from bert_core.model import Model
 from bert_core.training import datasets
 from bert_core.training.cards import sittings_of
 from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
-from bert_core.training.folder import make_folder, write_adapter, write_full
+from bert_core.training.folder import check_free, make_folder, write_adapter, write_full
 from bert_core.training.packing import Special
 from bert_core.training.pretrain import pick_precision
 from bert_core.training.start import updates_of
@@ -70,7 +70,12 @@ def _labelled(task: str, model: str, path: Path, limit: int | None) -> dict[str,
 
 
 def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
-    """Train a task on top of a model and write it as a folder."""
+    """Train a task on top of a model and write it as a folder.
+
+    Raises:
+        ValueError: OUT holds files already, or model, data or start don't fit the task.
+    """
+    check_free(Path(args.out), spare="curve.jsonl")  # a run that was stopped leaves its curve
     task = TASKS[args.task]
     base = load_model(args.model)
     if not isinstance(base.model, Model) or base.config.model_type != "bert" or base.config.is_decoder:
@@ -89,7 +94,7 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
         word_dropout=args.word_dropout,
         precision=pick_precision(args.precision, "cpu"),
     )
-    earlier = updates_of(args.warm_start, args.model) if args.warm_start else None
+    earlier = updates_of(args.warm_start, args.model, config) if args.warm_start else None
     before = sittings_of(locate(args.warm_start)) if args.warm_start else None
     out = make_folder(args.out)
     special = Special.of(base.tokenizer.backend)

@@ -119,9 +119,13 @@ class Packed:
     def save(self, path: Path, origin: Mapping[str, Any] | None = None) -> None:
         """Write to `path` at once or not at all; `origin` says what the pairs were packed with."""
         part = path.with_name(path.name + ".part.npz")
-        np.savez(part, ids=self.ids, offsets=self.offsets, first=self.first, label=self.label,
-                 origin=json.dumps(origin or {}))
-        os.replace(part, path)
+        try:
+            np.savez(part, ids=self.ids, offsets=self.offsets, first=self.first, label=self.label,
+                     origin=json.dumps(origin or {}))
+            os.replace(part, path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
 
     @classmethod
     def load(cls, path: Path, origin: Mapping[str, Any] | None = None) -> Packed:
@@ -138,7 +142,7 @@ class Packed:
             with np.load(path, allow_pickle=False) as data:
                 found = cls(data["ids"], data["offsets"], data["first"], data["label"])
                 stored = json.loads(str(data["origin"])) if "origin" in data else {}
-        except (KeyError, zipfile.BadZipFile) as error:
+        except (KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path} holds no packed pairs ({error})") from None
         for name, old in stored.items():
             if origin is not None and origin.get(name) != old:

@@ -13,17 +13,18 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from bert_core.config import BertConfig
+from bert_core.loading.files import write_tensors
 from bert_core.model import Model
 from bert_core.precision import bf16_is_faster, has_bf16
 from bert_core.training.objectives import Losses, Objective, Sample, losses
@@ -131,6 +132,21 @@ def micro_batches(samples: Sequence[Sample], micro_tokens: int) -> Iterator[list
     yield from (ordered[start:end] for start, end in reversed(bounds))
 
 
+@contextmanager
+def open_state(folder: Path, device: str = "cpu") -> Iterator[Any]:
+    """The checkpoint of a run.
+
+    Raises:
+        ValueError: it is damaged, or another run's.
+    """
+    try:
+        with safe_open(folder / STATE, "pt", device=device) as file:
+            yield file
+    except (SafetensorError, KeyError, TypeError) as error:
+        raise ValueError(f"{folder / STATE} is no checkpoint of this run ({error}); without it the run begins "
+                         "anew") from None
+
+
 class Trainer:
     """One run: weights, optimiser, and the step it is at.
 
@@ -206,8 +222,11 @@ class Trainer:
 
     def _share(self, totals: list[float]) -> list[float]:
         """Add gradients and counts up over the processes."""
-        for weight in self.weights.values():
-            if not weight.requires_grad:
+        learning = [weight for weight in self.weights.values() if weight.requires_grad]
+        reached = torch.tensor([weight.grad is not None for weight in learning], dtype=torch.int32, device=self.device)
+        dist.all_reduce(reached, op=dist.ReduceOp.MAX)
+        for weight, by_any in zip(learning, reached.tolist(), strict=True):
+            if not by_any:  # the optimiser passes it over, as it does with one process
                 continue
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
@@ -233,16 +252,13 @@ class Trainer:
         for name, weight in self.weights.items():
             for key, value in state.get(weight, {}).items():
                 tensors[f"{key}/{name}"] = value
-        part = folder / f"{STATE}.part"
-        save_file({n: t.contiguous() for n, t in tensors.items()}, part,
-                  metadata={"step": str(self.step), "seconds": repr(self.seconds)})
-        os.replace(part, folder / STATE)
+        write_tensors(tensors, folder / STATE, {"step": str(self.step), "seconds": repr(self.seconds)})
 
     def restore(self, folder: Path) -> bool:
         """Go back to the last checkpoint of `folder`; False where there is none."""
         if not (folder / STATE).is_file():
             return False
-        with safe_open(folder / STATE, "pt", device=self.device) as file, torch.no_grad():
+        with open_state(folder, self.device) as file, torch.no_grad():
             meta, state = file.metadata(), self.optimizer.state
             self.step, self.seconds = int(meta["step"]), float(meta["seconds"])
             for key in file.keys():  # noqa: SIM118 - not a mapping
@@ -300,7 +316,9 @@ def _cut_curve(path: Path, step: int) -> None:
     if path.is_file():
         rows = path.read_text(encoding="utf-8").splitlines()
         kept = [r for r in rows if r.endswith("}") and json.loads(r)["step"] <= step]
-        path.write_text("".join(f"{r}\n" for r in kept), encoding="utf-8")
+        part = path.with_name(f"{path.name}.part")
+        part.write_text("".join(f"{r}\n" for r in kept), encoding="utf-8")
+        os.replace(part, path)
 
 
 def _progress(trainer: Trainer, row: dict[str, Any], smooth: dict[str, float]) -> None:

@@ -13,10 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
-
 from bert_core.training.commands import OF_A_SITTING
-from bert_core.training.pretrain import STATE, Trainer, steps_of
+from bert_core.training.pretrain import STATE, Trainer, open_state, steps_of
 
 #: Settings that name a place on disk; two spellings of one place are the same.
 PLACES = ("corpus", "init", "packed")
@@ -24,10 +22,21 @@ WAY_OUT = "go on with what it had, or give another --out"
 
 
 def earlier_record(out: Path) -> dict[str, Any]:
-    """run.json of the run that goes on in `out`, or ended before its first checkpoint; empty where none is."""
-    if not (out / "run.json").is_file():
+    """run.json of the run that goes on in `out`, or ended before its first checkpoint; empty where none is.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    path = out / "run.json"
+    if not path.is_file():
         return {}
-    return json.loads((out / "run.json").read_text(encoding="utf-8"))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is damaged: it holds no settings")
+    return found
 
 
 def check_settings(settings: Mapping[str, Any], earlier: Mapping[str, Any]) -> None:
@@ -67,5 +76,5 @@ def steps_done(out: Path) -> int:
     """Steps that the checkpoint of a run has behind it; 0 without one."""
     if not (out / STATE).is_file():
         return 0
-    with safe_open(out / STATE, "pt") as file:
+    with open_state(out) as file:
         return int(file.metadata()["step"])

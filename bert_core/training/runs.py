@@ -46,6 +46,10 @@ def pretrain(args: argparse.Namespace) -> dict:
     with _begun(out, settings, fresh=_is_first() and not earlier):
         config, found, tokenizer = _start(args, out)
         packed = _packed(args, out, tokenizer)
+        longest = int(np.diff(packed.offsets).max())
+        if longest > config.max_position_embeddings:
+            raise ValueError(f"--init {args.init!r} knows {config.max_position_embeddings} positions; packed are "
+                             f"sequences of up to {longest}")
     bias = torch.from_numpy(unigram_log_frequency(packed, config.vocab_size)).float()
     weights, fresh = start_weights(config, found, args.objective, bias, args.seed)
     recipe = Recipe(**{field.name: settings[field.name] for field in fields(Recipe) if field.name in settings})
@@ -63,8 +67,10 @@ def pretrain(args: argparse.Namespace) -> dict:
         _write_record(out, record)
     done = run(trainer, out, args.stop_after)
     if done and trainer.rank == 0:
-        _write_record(out, {**record, "seconds": round(trainer.seconds)})
+        record["seconds"] = round(trainer.seconds)
+        _write_record(out, record)
         write_model(out / "model", config, trainer.weights, args.objective, out / "tokenizer.json")
+        _write_record(out / "model", record)  # of these weights, when the run itself has gone on
     _leave_processes()
     return {"done": done, "step": trainer.step, "steps": trainer.steps, "seconds": round(trainer.seconds, 1)}
 
@@ -152,6 +158,7 @@ def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed
     origin = {"seed": args.seed, "mix": args.mix, "excerpt": args.excerpt, "length": args.length,
               "vocabulary": vocabulary_digest(tokenizer)}
     if _is_first() and not path.is_file():
+        make_folder(path.parent)
         files = corpus.sources(args.corpus)
         mix = corpus.parse_mix(args.mix, list(files))
         texts = {name: corpus.documents(files[name]) for name in mix}

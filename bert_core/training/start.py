@@ -56,16 +56,18 @@ def read_start(name: str) -> tuple[BertConfig, dict[str, Tensor], Path]:
     return config, {n: w.float().contiguous() for n, w in weights.items() if w.is_floating_point()}, folder
 
 
-def updates_of(name: str, base: str) -> dict[str, Tensor]:
+def updates_of(name: str, base: str, wanted: BertConfig) -> dict[str, Tensor]:
     """What a fine-tuned model keeps of its own beside its shipped base: factors, biases, LayerNorms and head, float32.
 
     Raises:
-        ValueError: it can't be read, or does not stand on `base`.
+        ValueError: it can't be read, does not stand on `base`, or learned another task than `wanted` says.
     """
     folder = locate(name)
     config = parse_config(read_json(folder / "config.json"))
     if config.extra.get("shared_from") != base:
         raise ValueError(f"--warm-start {name!r} is no low-rank update of {base}; only one of those can go on")
+    if (config.architectures, config.id2label) != (wanted.architectures, wanted.id2label):
+        raise ValueError(f"--warm-start {name!r} learned another task; give its --task, or a model of this one")
     stored = stored_tensors(folder, config)
     own = [tensor for tensor, place in stored.items() if place.file.parent == folder]
     return {tensor: value.float() for tensor, value in read_tensors(stored, own).items()}
@@ -91,8 +93,12 @@ def start_weights(
         The weights, and the names that begin from random numbers.
 
     Raises:
-        ValueError: a tensor of the start has another shape than the config says.
+        ValueError: the start lacks a tensor of the encoder, or one has another
+            shape than the config says.
     """
+    lacking = sorted(encoder_shapes(config).keys() - found.keys()) if found else []
+    if lacking:
+        raise ValueError(f"--init: the weights lack {lacking[0]} ({len(lacking)} of the encoder's tensors in all)")
     wanted = shapes(config, objective)
     weights = random_weights(wanted, config.initializer_range, seed)
     weights["cls.predictions.bias"] = bias.clone()

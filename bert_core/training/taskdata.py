@@ -197,11 +197,14 @@ def _question_row(question: datasets.Question, loaded: Loaded, rng: np.random.Ge
     spans = loaded.tokenizer.spans(question.context)
     inside = [n for n, span in enumerate(spans) if span.end > begin and span.start < begin + len(text)]
     asked = loaded.tokenizer.encode(question.question).input_ids[:40]
-    room = MAX_QUESTION_TOKENS - len(asked) - 1
+    room = min(MAX_QUESTION_TOKENS, loaded.tokenizer.limit) - len(asked) - 1
     if not inside or len(inside) > room:
         return None
     low, high = max(0, inside[-1] + 1 - room), min(inside[0], max(0, len(spans) - room))
-    first = int(rng.integers(low, max(low, high) + 1))
+    starts = [n for n in range(low, max(low, high) + 1) if not n or spans[n].word != spans[n - 1].word]
+    if not starts:  # half a word would be split anew, and the answer shift
+        return None
+    first = int(rng.choice(starts))
     stretch = question.context[spans[first].start : spans[min(first + room, len(spans)) - 1].end]
     context = loaded.tokenizer.encode(stretch).input_ids[1:][:room]
     ids = (*asked[:-1], loaded.tokenizer.id_of("[SEP]"), *context)

@@ -1,5 +1,6 @@
 """The trainer process and its queue: steered, bounded, left behind, killed; nothing leaks."""
 
+import errno
 import os
 import shutil
 import signal
@@ -374,3 +375,28 @@ def test_a_spec_out_of_bounds_is_refused_with_its_value(changes):
 def test_what_is_no_spec_is_refused(text):
     with pytest.raises(ValueError, match="spec|kind|knows no"):
         from_json(text)
+
+
+def test_a_full_disk_is_said_and_leaves_no_folder(desk, monkeypatch):
+    def full(_self, _name, _data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RunFolder, "write", full)
+    with pytest.raises(ValueError, match="No space left on device"):
+        start(desk, "ann")
+    assert not list(desk.root.iterdir())
+    assert not len(desk)
+    RunFolder(desk.root).set_status(Status("running"))  # neither the trainer nor the keeper ends by it
+
+
+def test_the_keeper_outlives_a_look_that_failed(desk, monkeypatch, caplog):
+    looks = []
+
+    def fail():
+        looks.append(1)
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(desks, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(desk, "look_once", fail)
+    wait_until(lambda: len(looks) > 2)
+    assert "a look after the training runs failed" in caplog.text

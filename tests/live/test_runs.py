@@ -10,7 +10,7 @@ import torch
 from bert_core.load import load_model
 from bert_core.measures import classification
 from bert_core.training.live import baselines, classifier, film, tables
-from bert_core.training.live.finetuning import FinetuneRun
+from bert_core.training.live.finetuning import WORD, FinetuneRun, classifier_config, start_weights
 from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.pretraining import PretrainRun, film_steps, start_of, waves
 from bert_core.training.live.specs import FinetuneSpec, PretrainSpec
@@ -170,3 +170,18 @@ def test_confusion_calibration_and_mistakes_by_hand():
     assert bins.count.tolist() == [1, 1, 2]
     assert bins.accuracy.tolist() == [0, 1, 0.5]
     assert bins.error == pytest.approx((0.6 + 0.2 + 2 * 0.425) / 4)
+
+
+def test_from_scratch_the_words_outside_the_data_are_random_too(tiny_bert, tmp_path):
+    base = load_model(tiny_bert)
+    folder, used, spec = RunFolder(tmp_path), np.array([0, 5]), FinetuneSpec(way="scratch", seed=3)
+    config = classifier_config(base.config, ("good", "bad"))
+    begun = start_weights(base, config, spec)
+    folder.set_values("config", config.to_dict())
+    folder.set_values("task", {"way": spec.way, "seed": spec.seed})
+    folder.set_arrays("rows", {"used": used})
+    folder.set_frame(1, begun | {WORD: begun[WORD][used] + 1})
+    table = classifier.epoch_model(folder, 1, base, "mine").model.weights[WORD]
+    assert torch.equal(table[6:], begun[WORD][6:])
+    assert torch.allclose(table[5], begun[WORD][5] + 1, atol=1e-2)
+    assert not torch.equal(table[6:], base.model.weights[WORD][6:])

@@ -10,6 +10,7 @@ import torch
 from bert_core import model as core
 from bert_core.cli import main
 from bert_core.load import SHIPPED, load_model, shipped_names
+from bert_core.training.folder import export
 from bert_core.training.taskdata import collate
 
 SENTENCES = ("The dog barked all night.", "Paris is good, is it not?")
@@ -99,3 +100,15 @@ def test_shipped_weights_are_within_their_bounds():
     files = [path for path in SHIPPED.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 150e6
     assert max(path.stat().st_size for path in files) < 100e6
+
+
+def test_a_pair_has_its_segments_in_transformers(tiny_bert, tmp_path):
+    import transformers
+
+    loaded = load_model(tiny_bert)
+    export(loaded, tmp_path / "out")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    theirs, mine = tokenizer("the dog", "a cat"), loaded.tokenizer.encode("the dog", "a cat")
+    assert theirs["input_ids"] == list(mine.input_ids)
+    assert theirs["token_type_ids"] == list(mine.token_type_ids)
+    assert set(mine.token_type_ids) == {0, 1}

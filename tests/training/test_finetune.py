@@ -19,7 +19,7 @@ from bert_core.load import load_model
 from bert_core.training import block, lora
 from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start, with_hidden_pieces
 from bert_core.training.packing import Special
-from bert_core.training.start import read_start
+from bert_core.training.start import read_start, start_weights, updates_of
 from bert_core.training.taskdata import IGNORED, NER_LABELS, TASKS, Row, collate, sentence_vectors, word_targets
 
 GOOD, BAD = ("a good film", "it was good", "good , good !"), ("a bad film", "it was bad", "bad , bad !")
@@ -243,3 +243,40 @@ def test_finetune_refuses_a_causal_base(tiny_gpt, tmp_path, capsys):
     assert main(["finetune", "--task", "sst2", "--data", str(sentiment_file(tmp_path)), "--model", tiny_gpt,
                  "--out", str(tmp_path / "out")]) == 2
     assert "both-way" in capsys.readouterr().err
+
+
+def test_what_finetune_writes_opens_from_any_folder(shipped, tmp_path):
+    learn_sentiment(tmp_path, tmp_path / "mine", "--rank", "4")
+    loaded = load_model(str(tmp_path / "mine"))
+    assert loaded.config.extra["shared_from"] == "twin-bert"
+    assert share_right(loaded, tmp_path) > 0.9
+
+
+def test_finetune_writes_over_no_other_model(shipped, tmp_path, capsys):
+    out = tmp_path / "taken"
+    out.mkdir()
+    (out / "run.json").write_text("{}")
+    assert main(["finetune", "--task", "sst2", "--data", str(sentiment_file(tmp_path)), "--out", str(out)]) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["run.json"]
+    (out / "run.json").rename(out / "curve.jsonl")  # all that a run leaves which was stopped
+    learn_sentiment(tmp_path, out, "--rank", "4", "--epochs", "0.1")
+
+
+def test_a_warm_start_of_another_task_is_refused(shipped, tmp_path):
+    learn_sentiment(tmp_path, shipped / "twin-bert-sst2", "--rank", "4", "--epochs", "0.1")
+    config = load_model("twin-bert-sst2").config
+    assert updates_of("twin-bert-sst2", "twin-bert", config)
+    with pytest.raises(ValueError, match="learned another task"):
+        updates_of("twin-bert-sst2", "twin-bert", dataclasses.replace(config, id2label=("unacceptable", "acceptable")))
+
+
+def test_a_start_without_a_tensor_of_its_encoder_is_refused(tiny_bert):
+    loaded = load_model(tiny_bert)
+    found = {n: w.clone() for n, w in loaded.model.weights.items()}
+    bias = torch.zeros(loaded.config.vocab_size)
+    _, fresh = start_weights(loaded.config, {n: w for n, w in found.items() if "cls." not in n}, "clm", bias, 0)
+    assert all(name.startswith("cls.") for name in fresh)
+    del found["bert.encoder.layer.0.attention.self.query.weight"]
+    with pytest.raises(ValueError, match=r"lack bert.encoder.layer.0.attention.self.query.weight \(1 of"):
+        start_weights(loaded.config, found, "mlm", bias, 0)

@@ -145,7 +145,7 @@ def test_a_killed_run_goes_on_as_if_unbroken(tmp_path, kind, optimizer):
 @pytest.fixture
 def second(monkeypatch):
     """second() -> the second of two processes, whose first one says to stop at once."""
-    monkeypatch.setattr(pretrain.dist, "all_reduce", lambda tensor: None)
+    monkeypatch.setattr(pretrain.dist, "all_reduce", lambda tensor, **_: None)
     monkeypatch.setattr(pretrain.dist, "broadcast", lambda tensor, src: tensor.fill_(1))
 
     def make():
@@ -232,3 +232,9 @@ def test_loss_counts_only_the_chosen():
     found = losses(run.model, batch)
     assert found.tokens == sum(len(s.targets) for s in samples) == int(batch.chosen.sum())
     assert found.pairs == sum(s.label >= 0 for s in samples)
+
+
+def test_a_weight_that_no_process_reached_gets_no_gradient(second):
+    trainer = second()
+    trainer._share([0.0] * 6)
+    assert all(weight.grad is None for weight in trainer.weights.values())  # with zeros AdamW would shrink it

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from bert_core.cli import main
 from bert_core.config import BertConfig
+from bert_core.loading.files import write_tensors
 from bert_core.training import resume
+from bert_core.training.cards import sittings_of
 from bert_core.training.start import turned_round
 from tests.training.tiny import corpus, trainer
 
@@ -170,3 +173,40 @@ def test_pairs_packed_with_something_else_are_refused(half_done, tmp_path, capsy
 def test_who_turns_a_causal_model_round_is_told(decoder, order, objective, said):
     config = BertConfig(is_decoder=decoder, reading_order=order)
     assert turned_round(config, objective) == said
+
+
+@pytest.mark.parametrize("text", ["[]", "{", ""])
+def test_a_damaged_record_is_one_line_that_names_it(tmp_path, text):
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(ValueError, match="run.json is damaged"):
+        resume.earlier_record(tmp_path)
+
+
+def test_a_damaged_checkpoint_is_one_line_that_names_it(tmp_path):
+    (tmp_path / "state.safetensors").write_bytes(b"not tensors")
+    with pytest.raises(ValueError, match="state.safetensors is no checkpoint"):
+        resume.steps_done(tmp_path)
+
+
+def test_a_full_disk_is_an_error_with_the_file_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(_tensors, path, _metadata):
+        path.write_bytes(b"half")
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr("safetensors.torch.save_file", full)
+    with pytest.raises(OSError, match="w.safetensors can't be written"):
+        write_tensors({"w": torch.ones(2)}, tmp_path / "w.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_whose_run_has_gone_on_keeps_the_record_it_was_made_with(half_done, tmp_path):
+    end = ["--end-at", "1000"]
+    assert main([*half_done, *end]) == 0
+    out = Path(half_done[half_done.index("--out") + 1])
+    first = sittings_of(out / "model")
+    assert main([*half_done, "--stop-after", "0"]) == 0
+    assert "seconds" not in json.loads((out / "run.json").read_text())
+    assert sittings_of(out / "model") == first
+    assert first[-1]["tokens"] == 1000
+    (out / "model" / "run.json").unlink()  # as runs of before have it
+    assert sittings_of(out / "model") is None

@@ -12,7 +12,7 @@ from bert_core.measures import classification
 from bert_core.training.live import classifier
 from bert_core.training.live.specs import FinetuneSpec
 from bert_core.training.live.tables import shipped_task, task_words
-from ui import components, controls, notices, state, tables, training, visitors
+from ui import components, controls, notices, state, tables, training
 from ui.training import RunView
 from ui.views import finetune_more, finetune_table
 from ui.views import finetune_runs as runs
@@ -83,8 +83,8 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
 
 def begin(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Start a run; the ones before stay in the picture."""
-    training.remember(RUN, training.desk().start(visitors.current(), spec, files))
-    state.set_param("epoch", None)
+    if training.begin(RUN, spec, files):
+        state.set_param("epoch", None)
 
 
 # --- pictures ----------------------------------------------------------------

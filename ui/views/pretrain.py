@@ -10,7 +10,7 @@ import streamlit as st
 from bert_core.training.live import film as filming
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import check_text
-from ui import components, controls, notices, state, training, visitors
+from ui import components, controls, notices, state, training
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
 
@@ -148,8 +148,8 @@ def act(what: str, spec: PretrainSpec) -> None:
         reset(run)
     elif run is None:
         files = {"text.txt": own_from_session()} if spec.text == "own" else {}
-        st.session_state[LEARNED] = files.get("text.txt")
-        training.remember(RUN, training.desk().start(visitors.current(), spec, files, play=what == "play"))
+        if training.begin(RUN, spec, files, play=what == "play"):
+            st.session_state[LEARNED] = files.get("text.txt")
     else:
         training.steer(run, what)
 

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from bert_core.config import BertConfig
 from bert_core.load import Loaded, build, describe_model
 from bert_core.trace import Trace, TraceRequest, run_batch
 from bert_core.training.folder import export
-from bert_core.training.live.finetuning import WORD
+from bert_core.training.live.finetuning import WORD, start_weights
 from bert_core.training.live.folder import RunFolder
+from bert_core.training.live.specs import FinetuneSpec
 
 #: Trace arrays that the page draws for a sentence of one's own.
 PARTS = ("logits", "attention_probs", "hidden_states")
@@ -25,7 +27,8 @@ def epoch_model(folder: RunFolder, epoch: int, base: Loaded, name: str) -> Loade
     """The classifier as it was after `epoch` passes.
 
     Args:
-        base: the model that the run started from; what did not change is its.
+        base: the model that the run started from; what did not change is its,
+            or from scratch the random start's.
 
     Raises:
         ValueError: that epoch left no weights.
@@ -37,11 +40,19 @@ def epoch_model(folder: RunFolder, epoch: int, base: Loaded, name: str) -> Loade
     learned = folder.frame(epoch)
     weights = {n: t for n, t in base.model.weights.items() if n.startswith("bert.")} | learned
     if WORD in learned:
-        table = base.model.weights[WORD].clone()
+        table = _start_table(folder, base, config)
         table[torch.from_numpy(folder.arrays("rows")["used"])] = learned[WORD]
         weights[WORD] = table
     model = build(config, weights, torch.float32, "cpu")
     return Loaded(name, model, base.tokenizer, describe_model(name, model))
+
+
+def _start_table(folder: RunFolder, base: Loaded, config: BertConfig) -> Tensor:
+    """(V, D) word table that the run started from: words outside its data still have these vectors."""
+    begun = folder.values("task") or {}
+    if begun.get("way") != "scratch":
+        return base.model.weights[WORD].clone()
+    return start_weights(base, config, FinetuneSpec(way="scratch", seed=begun["seed"]))[WORD]
 
 
 def try_sentence(loaded: Loaded, text: str) -> Trace:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import logging
 import os
 import secrets
 import shutil
@@ -37,6 +38,8 @@ KEPT_EACH, KEPT_ALL = 5, 40
 #: Bytes of all runs' files above which ended runs go, the oldest first.
 KEPT_BYTES = 2 * 2**30
 COMMANDS = ("play", "pause", "step", "stop")
+
+log = logging.getLogger("both_ways")
 
 
 @dataclass
@@ -91,16 +94,23 @@ class TrainingDesk:
 
         Returns:
             The run's id.
+
+        Raises:
+            ValueError: the disk takes no files.
         """
         with self._lock:
             self._running_process()
             self._stop_running(owner)
             run_id = secrets.token_hex(16)
             folder = RunFolder(self.root / run_id)
-            folder.path.mkdir(parents=True)
-            folder.write("spec.json", to_json(spec).encode())
-            for name, text in (files or {}).items():
-                folder.write(name, text.encode())
+            try:
+                folder.path.mkdir(parents=True)
+                folder.write("spec.json", to_json(spec).encode())
+                for name, text in (files or {}).items():
+                    folder.write(name, text.encode())
+            except OSError as error:
+                shutil.rmtree(folder.path, ignore_errors=True)
+                raise ValueError(f"the server can't keep the run's files now ({error.strerror})") from None
             folder.set_status(Status("waiting", place=1))
             self._entries[run_id] = Entry(folder, owner, spec.kind, {owner})
             self._send({"do": "start", "run": run_id, "folder": str(folder.path), "play": play})
@@ -199,7 +209,10 @@ class TrainingDesk:
     def _look_after(self) -> None:
         while not self._closing.wait(LOOK_EVERY):
             with self._lock:
-                self.look_once()
+                try:
+                    self.look_once()
+                except Exception:  # one look in vain (a full disk, say) must not be the last
+                    log.exception("a look after the training runs failed")
 
     def look_once(self) -> None:
         """Tell the trainer which runs are watched, and forget those long left."""

@@ -166,7 +166,7 @@ class FinetuneRun:
         """Everything before epoch 0: rows, weights, both baselines."""
         self.folder.set_values("task", {"name": self.data.name, "labels": self.data.labels,
                                         "train": len(self.data.train), "test": len(self.data.test),
-                                        "epochs": self.epochs})
+                                        "epochs": self.epochs, "way": self.spec.way, "seed": self.spec.seed})
         self._encode(base)
         self._weigh(start_weights(base, self.config, self.spec))
         yield

@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
+
+from bert_core.loading.files import write_tensors
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 #: A run that is not one of ENDED still wants the trainer.
@@ -83,8 +85,8 @@ class RunFolder:
     # --- status
 
     def set_status(self, status: Status) -> None:
-        """Write the status; in vain if the visitor has left and the folder is gone."""
-        with contextlib.suppress(FileNotFoundError):
+        """Write the status; in vain if the visitor has left and the folder is gone, or the disk is full for now."""
+        with contextlib.suppress(OSError):
             self.write("status.json", json.dumps(dataclasses.asdict(status)).encode())
 
     def status(self) -> Status:
@@ -121,9 +123,8 @@ class RunFolder:
 
     def set_frame(self, step: int, weights: Mapping[str, Tensor]) -> None:
         """Save weights as they are after `step` steps, in half precision."""
-        part = self.path / ".frame.part"
-        save_file({n: t.detach().to(torch.float16).contiguous() for n, t in weights.items()}, part)
-        os.replace(part, self.path / f"frame-{step:06d}.safetensors")
+        write_tensors({n: t.detach().to(torch.float16) for n, t in weights.items()},
+                      self.path / f"frame-{step:06d}.safetensors")
 
     def frames(self) -> tuple[int, ...]:
         """Steps that have a frame, ascending."""

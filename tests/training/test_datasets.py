@@ -1,0 +1,45 @@
+"""Readers of labelled files: Windows' line ends, and what is not in a file's form, in one line."""
+
+import json
+
+import pytest
+import zstandard
+
+from bert_core.training import datasets
+from bert_core.training.corpus import read_text
+
+NER = "Anna\tB-PER\nsings\tO\n\nBen\tB-PER\nLee\tI-PER\n"
+
+
+@pytest.mark.parametrize("text", [NER, NER.replace("\n", "\r\n"), NER.replace("\n\n", "\n \n")])
+def test_entities_are_read_whatever_ends_a_line(tmp_path, text):
+    (tmp_path / "ner.tsv").write_bytes(text.encode())
+    assert datasets.read_ner(tmp_path / "ner.tsv") == [
+        (("Anna", "sings"), ("B-PER", "O")), (("Ben", "Lee"), ("B-PER", "I-PER"))]
+
+
+@pytest.mark.parametrize(("reader", "text", "says"), [
+    (datasets.read_ner, "Anna\tPER\n", "'PER' is no IOB2 tag"),
+    (datasets.read_sst2, "sentence\tlabel\nfine\t2\n", "must be 0 or 1"),
+    (datasets.read_sst2, "sentence\tlabel\nfine\t-1\n", "must be 0 or 1"),
+    (datasets.read_cola, "x\tgood\t\tA sentence.\n", "must be 0 or 1"),
+    (datasets.read_blimp, json.dumps({"sentence_good": 7, "sentence_bad": "Bad."}), "not in the form of BLiMP"),
+    (datasets.read_cloze, json.dumps({"items": [{"text": 7, "accept": ["a"]}]}), "not in the form of cloze items"),
+])
+def test_what_is_no_row_is_one_clear_line(tmp_path, reader, text, says):
+    file = tmp_path / "rows.jsonl"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=says) as found:
+        reader(file)
+    assert "rows.jsonl" in str(found.value)
+
+
+def test_all_frames_are_unpacked_and_one_that_is_cut_short_is_said(tmp_path):
+    one, two = (zstandard.compress((word * 5000).encode()) for word in ("one ", "two "))
+    file = tmp_path / "text.txt.zst"
+    file.write_bytes(one + two)
+    assert read_text(file) == "one " * 5000 + "two " * 5000
+    for cut in (one[:-3], one[:10], one + two[:-3]):
+        file.write_bytes(cut)
+        with pytest.raises(ValueError, match="cut short"):
+            read_text(file)
