@@ -1,6 +1,6 @@
-"""Write the cards of the shipped models from their runs and from what `evaluate --json` printed.
+"""Write the cards of the shipped models from their runs and from their scores, a line each.
 
-    python -m bert_core evaluate --task mlm --data ../shared/data --json >> scores.jsonl
+    python scripts/ship.py score twin-bert >> scores.jsonl
     python scripts/make_cards.py scores.jsonl --hardware "2 cores of an AMD EPYC, shared"
 """
 

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from bert_core.config import BertConfig
-from bert_core.load import Loaded
+from bert_core.load import SHIPPED, Loaded
 from bert_core.loading.files import write_tensors
 from bert_core.model import Model
 from bert_core.shapes import pooled_heads
@@ -44,15 +44,15 @@ def check_free(folder: Path, spare: str = "") -> None:
         raise ValueError(f"{str(folder)!r} is not empty; give a new folder")
 
 
-def find_tokenizer(folder: Path) -> Path:
-    """tokenizer.json of a model folder, or the one that the shipped models share beside theirs.
+def find_tokenizer(folder: Path, config: BertConfig) -> Path:
+    """tokenizer.json of a model folder, or the one that the shipped models, and updates of them, share.
 
     Raises:
         ValueError: there is none.
     """
-    for path in (folder / "tokenizer.json", folder.parent / "tokenizer.json"):
-        if path.is_file():
-            return path
+    for place in (folder, folder.parent, *((SHIPPED,) if "shared_from" in config.extra else ())):
+        if (place / "tokenizer.json").is_file():
+            return place / "tokenizer.json"
     raise ValueError(f"{folder.name} has no tokenizer.json; convert its vocabulary first")
 
 

@@ -300,7 +300,7 @@ def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool
             if trainer.rank == 0:
                 curve.write(json.dumps(row) + "\n")
                 curve.flush()
-                _progress(trainer, row, smooth)
+                _progress(trainer, last, row, smooth)
                 if now - saved > trainer.recipe.save_seconds:
                     trainer.save(folder)
                     saved = time.monotonic()
@@ -321,18 +321,18 @@ def _cut_curve(path: Path, step: int) -> None:
         os.replace(part, path)
 
 
-def _progress(trainer: Trainer, row: dict[str, Any], smooth: dict[str, float]) -> None:
+def _progress(trainer: Trainer, last: int, row: dict[str, Any], smooth: dict[str, float]) -> None:
     """One line on standard error: rewritten in place on a terminal, every 20 steps in a log."""
     smooth["loss"] = 0.95 * smooth.get("loss", row["loss"]) + 0.05 * row["loss"]
     smooth["accuracy"] = 0.95 * smooth.get("accuracy", row["accuracy"]) + 0.05 * row["accuracy"]
     terminal = sys.stderr.isatty()
-    if not terminal and row["step"] % 20 and row["step"] != trainer.steps:
+    if not terminal and row["step"] % 20 and row["step"] != last:
         return
     rate = row["tokens"] / max(1e-9, row["seconds"])
-    left = (int(trainer.packed.offsets[trainer.plan[-1].stop]) - row["tokens"]) / max(1e-9, rate)
-    share = row["step"] / trainer.steps
+    left = (int(trainer.packed.offsets[trainer.plan[last - 1].stop]) - row["tokens"]) / max(1e-9, rate)
+    share = row["step"] / last
     bar = "#" * int(20 * share) + "-" * (20 - int(20 * share))
-    text = (f"[{bar}] {row['step']}/{trainer.steps} {rate:,.0f} tokens/s loss {smooth['loss']:.3f} "
+    text = (f"[{bar}] {row['step']}/{last} {rate:,.0f} tokens/s loss {smooth['loss']:.3f} "
             f"accuracy {smooth['accuracy']:.3f} left {int(left // 60)}:{int(left % 60):02d}")
     sys.stderr.write(f"\r{text}" if terminal else f"{text}\n")
     sys.stderr.flush()

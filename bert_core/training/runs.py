@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+from filelock import FileLock, Timeout
 from tokenizers import Tokenizer
 
 from bert_core.config import BertConfig
@@ -34,9 +35,29 @@ def pretrain(args: argparse.Namespace) -> dict:
     """Run or resume one pre-training; writes the finished model to OUT/model.
 
     Raises:
-        ValueError: OUT is a file, or the run that goes on there had other settings.
+        ValueError: OUT is a file, another process is at work there, or the run that goes on there had other settings.
     """
     out = make_folder(args.out)
+    with _alone(out):
+        return _pretrain(args, out)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Nobody else writes into this run's folder; the lock goes with the process, however it ends."""
+    lock = FileLock(out / "run.lock")
+    try:
+        if os.environ.get("RANK", "0") == "0":  # torchrun's others work for the first
+            lock.acquire(timeout=0)
+    except Timeout:
+        raise ValueError(f"{out} is being written by another run; wait for it, or give another --out") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _pretrain(args: argparse.Namespace, out: Path) -> dict:
     device = _join_processes(args.device)
     earlier = earlier_record(out)
     asked = earlier.get("precision", "auto") if args.precision == "auto" else args.precision
@@ -135,9 +156,11 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
         if _is_first() and (turned := turned_round(config, args.objective)):
             sys.stderr.write(f"{args.init} {turned}\n")
         if _is_first():
-            shutil.copyfile(find_tokenizer(folder), path)
+            shutil.copyfile(find_tokenizer(folder, config), path)
         wait_for_all()
         return config, found, corpus.plain_tokenizer(path)
+    if _is_first() and not path.is_file() and (kept := _kept_tokenizer(args)) is not None and kept.is_file():
+        shutil.copyfile(kept, path)  # the other twin's: one file of pairs, one vocabulary
     if _is_first() and not path.is_file():
         texts = {name: corpus.documents(p) for name, p in corpus.sources(args.corpus).items()}
         part = path.with_suffix(".part")
@@ -152,6 +175,11 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
     return config, {}, tokenizer
 
 
+def _kept_tokenizer(args: argparse.Namespace) -> Path | None:
+    """Where the vocabulary stands that the pairs of --packed are in."""
+    return Path(f"{args.packed}.tokenizer.json") if args.packed and Path(args.packed).is_file() else None
+
+
 def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed:
     """The packed corpus, made once by the first process."""
     path = Path(args.packed) if args.packed else out / "packed.npz"
@@ -164,6 +192,8 @@ def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed
         texts = {name: corpus.documents(files[name]) for name in mix}
         wanted = args.pack_tokens or args.tokens or 2_000_000
         pack(texts, mix, tokenizer, wanted, Lengths(args.length), args.excerpt, args.seed).save(path, origin)
+        if args.init == "scratch" and (kept := _kept_tokenizer(args)) is not None:
+            tokenizer.save(str(kept))
     wait_for_all()
     packed = Packed.load(path, origin)
     held = int(packed.offsets[-1])

@@ -5,6 +5,7 @@ import pytest
 
 from bert_core.figures import finetune, pretrain
 from bert_core.measures.classification import calibration
+from bert_core.training.live import film
 
 CURVES = {
     "loss": np.array([6.0, 5.0, 4.0]), "nsp_loss": np.array([np.nan, 0.7, 0.6]), "lr": np.array([1e-4, 2e-4, 3e-4]),
@@ -88,3 +89,12 @@ def test_attention_is_the_cls_row_averaged_over_heads():
     probs[1, :, 0] = [[0.2, 0.8, 0.0], [0.6, 0.0, 0.4]]
     figure = finetune.attention_figure(probs, ["[CLS]", "a", "[SEP]"])
     assert figure.data[0].z[1] == pytest.approx([0.4, 0.4, 0.2])
+
+
+@pytest.mark.parametrize("words", [1, 2, 5])
+def test_few_words_have_a_place_too(words):
+    vectors = np.random.default_rng(0).normal(size=(3, words, 8)).astype(np.float32)
+    shots = [film.Shot(n, (), (), [], None, (), (), table, 0, 0) for n, table in enumerate(vectors)]
+    places = film.project(shots)
+    assert places.shape == (3, words, 2)
+    assert np.isfinite(places).all()

@@ -16,7 +16,8 @@ from bert_core import load
 from bert_core import model as core
 from bert_core.cli import main
 from bert_core.load import load_model
-from bert_core.training import block, lora
+from bert_core.training import block, lora, taskdata
+from bert_core.training.datasets import Question
 from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start, with_hidden_pieces
 from bert_core.training.packing import Special
 from bert_core.training.start import read_start, start_weights, updates_of
@@ -280,3 +281,15 @@ def test_a_start_without_a_tensor_of_its_encoder_is_refused(tiny_bert):
     del found["bert.encoder.layer.0.attention.self.query.weight"]
     with pytest.raises(ValueError, match=r"lack bert.encoder.layer.0.attention.self.query.weight \(1 of"):
         start_weights(loaded.config, found, "mlm", bias, 0)
+
+
+def test_a_stretch_of_a_long_context_keeps_its_answer():
+    loaded, inside = load_model("twin-bert"), "tokenizations unbelievably washing "
+    context = inside * 60 + "Paris " + inside * 60
+    question = Question("1", "Where?", context, (("Paris", context.index("Paris")),))
+    wanted = loaded.tokenizer.encode("Paris").input_ids[1:-1]
+    rows = [taskdata._question_row(question, loaded, np.random.default_rng(seed)) for seed in range(60)]
+    assert len({row.target for row in rows}) > 20
+    for row in rows:
+        (ids, _), (first, last) = row.sequences[0], row.target
+        assert ids[first : last + 1] == wanted

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from filelock import FileLock
 from safetensors import SafetensorError
 
 from bert_core.cli import main
@@ -100,7 +101,7 @@ def test_a_run_that_is_asked_to_be_another_stays_as_it_is(half_done, tmp_path, c
 
 def test_a_run_that_ended_before_its_first_checkpoint_is_no_other_run(half_done, tmp_path, capsys):
     (tmp_path / "run" / resume.STATE).unlink()
-    for flag, value in (("--vocab-size", "90"), ("--lr", "0.1")):
+    for flag, value in (("--vocab-size", "120"), ("--lr", "0.1")):
         assert main([*half_done, flag, value]) == 2
         assert f"holds a run with {flag} " in capsys.readouterr().err
     assert main(half_done) == 0
@@ -112,7 +113,7 @@ def test_a_run_that_could_not_begin_leaves_nothing_that_another_would_take_for_i
     for slip in (["--corpus", str(tmp_path / "none")], ["--mix", "poems=1"]):
         assert main([*half_done, "--out", out, *slip]) == 2
         assert capsys.readouterr().err.startswith("error: ")
-        assert list(Path(out).iterdir()) == []
+        assert [path.name for path in Path(out).iterdir()] == ["run.lock"]
 
 
 def test_more_pieces_than_are_packed_are_refused(half_done, tmp_path, capsys):
@@ -210,3 +211,25 @@ def test_a_model_whose_run_has_gone_on_keeps_the_record_it_was_made_with(half_do
     assert first[-1]["tokens"] == 1000
     (out / "model" / "run.json").unlink()  # as runs of before have it
     assert sittings_of(out / "model") is None
+
+
+def test_twins_from_scratch_share_their_pairs_and_with_them_the_vocabulary(half_done, tmp_path):
+    out, packed = half_done.index("--out") + 1, ["--packed", str(tmp_path / "pairs" / "both.npz")]
+    for name, objective in (("one", "clm"), ("two", "mlm")):
+        command = [*half_done, *packed, "--stop-after", "0"]
+        command[out], command[half_done.index("clm")] = str(tmp_path / name), objective
+        assert main(command) == 0
+    one, two = ((tmp_path / name / "tokenizer.json").read_text() for name in ("one", "two"))
+    assert json.loads(one)["model"]["vocab"] == json.loads(two)["model"]["vocab"]
+
+
+def test_the_progress_of_a_run_that_ends_early_ends_at_its_end(half_done, capsys):
+    assert main([*half_done, "--end-at", "1000"]) == 0
+    assert "[####################] 5/5" in capsys.readouterr().err
+
+
+def test_two_runs_at_once_do_not_write_into_one_folder(half_done, tmp_path, capsys):
+    with FileLock(tmp_path / "run" / "run.lock"):
+        assert main([*half_done, "--stop-after", "0"]) == 2
+    assert "is being written by another run" in capsys.readouterr().err
+    assert main([*half_done, "--stop-after", "0"]) == 0

@@ -130,8 +130,9 @@ def project(shots: Sequence[Shot]) -> np.ndarray:
     """(F, W, 2) places of the words: on the two main axes of the latest frame, so that words move and axes don't."""
     tables = np.stack([shot.vectors for shot in shots])  # (F, W, D)
     latest = tables[-1] - tables[-1].mean(axis=0)
-    _, _, axes = np.linalg.svd(latest, full_matrices=False)
-    axes = axes[:2] * np.sign(axes[:2, np.abs(axes[:2]).argmax(axis=1)].diagonal())[:, None]
+    _, _, found = np.linalg.svd(latest, full_matrices=False)
+    axes = np.zeros((2, tables.shape[-1]))  # a single word has but one, and stays in the middle
+    axes[: len(found)] = found[:2] * np.sign(found[:2, np.abs(found[:2]).argmax(axis=1)].diagonal())[:, None]
     return ((tables - tables.mean(axis=1, keepdims=True)) @ axes.T).astype(np.float32)
 
 
