@@ -127,14 +127,15 @@ def sittings(run: Mapping[str, Any], hardware: str) -> list[dict[str, Any]]:
 def sittings_of(folder: Path) -> list[dict[str, Any]] | None:
     """The sittings of the model in a folder, None where nothing is known of them.
 
-    Its card says them; the folder `model` of a finished run has none, but the run's record as it was then, and in
-    older runs stands beside it.
+    Its card says them; a finished run has none, but its record as it was then: in the model's folder, and of older
+    runs of `pretrain` beside it.
     """
     found = read_card(folder)
-    record = next((path for path in (folder / "run.json", folder.parent / "run.json") if path.is_file()), None)
+    places = (folder / "run.json", *([folder.parent / "run.json"] if folder.name == "model" else []))
+    record = next((path for path in places if path.is_file()), None)
     if found is not None:  # the first cards said the rows of a fine-tuning once for all
         return [{"rows": found["rows"], **one} if found.get("rows") else one for one in found["sittings"]]
-    run = json.loads(record.read_text(encoding="utf-8")) if folder.name == "model" and record else {}
+    run = json.loads(record.read_text(encoding="utf-8")) if record else {}
     return sittings(run, "not noted") if "seconds" in run else None
 
 

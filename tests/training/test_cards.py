@@ -74,6 +74,13 @@ def test_a_task_that_went_on_tells_the_rows_of_every_sitting(tmp_path):
         assert part in text
 
 
+def test_a_task_that_went_on_from_a_run_keeps_the_runs_sitting(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps(FINETUNED | {"rows": 27, "seed": 4}))
+    later = FINETUNED | {"warm_start": str(tmp_path), "before": sittings_of(tmp_path)}
+    found = card("twin-bert-ner", later, [], "two cores")["sittings"]
+    assert [(sitting["rows"], sitting["seed"]) for sitting in found] == [(27, 4), (9, 0)]
+
+
 def test_the_shares_are_those_of_all_sittings(tmp_path):
     first = {"tokens": 300, "command": "python -m bert_core pretrain --mix enwiki2015=1.0 --seed 1"}
     run = PRETRAINED | {"mix": "enwiki2015=0.5,captions=0.5", "tokens": 100, "before": [first]}
