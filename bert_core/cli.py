@@ -182,7 +182,7 @@ def _show_value(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else _json(value)
 
 
-_TOP = (("--top", {"type": COUNT, "default": 5, "metavar": "K", "help": "predictions for each gap (default 5)"}),)
+_TOP = (("--top", {"type": COUNT, "default": 5, "metavar": "K", "help": "predictions (default 5)"}),)
 _TRACE_OPTIONS = (
     ("--pair", {"help": "second sentence"}),
     ("--attention", {"choices": ("bidirectional", "causal"), "help": "default: the model's own"}),
@@ -216,7 +216,7 @@ def build_parser() -> argparse.ArgumentParser:
                     description="BERT and its relatives: predictions, traces, training.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     models = commands.add_parser("models", help="the shipped models", allow_abbrev=False)
-    models.add_argument("--json", action="store_true")
+    models.add_argument("--json", action="store_true", help="JSON on standard output")
     for name, command in COMMANDS.items():
         one = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         one.add_argument("texts", nargs="*", metavar=" ".join(command.parts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from bert_core.cli import TRAINING, build_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -179,6 +182,18 @@ def test_a_file_of_pairs(run, tiny_bert, tmp_path):
 def test_every_misuse_is_one_line_and_exit_code_two(arguments, refused, tiny_bert):
     with_model = ["--model", tiny_bert] if arguments[:1] and arguments[0] in ("trace", "score") else []
     refused(*arguments, *with_model)
+
+
+def test_help_says_what_every_flag_does():
+    from bert_core.training.commands import add_parsers
+
+    trained = argparse.ArgumentParser().add_subparsers()
+    add_parsers(trained)
+    of_texts = next(action for action in build_parser()._actions if action.dest == "command")
+    for name, parser in [*of_texts.choices.items(), *trained.choices.items()]:
+        unsaid = [flag.dest for flag in parser._actions if not flag.help]
+        assert not unsaid, name
+    assert set(TRAINING) == set(trained.choices)
 
 
 def test_models_lists_what_is_shipped(run):
