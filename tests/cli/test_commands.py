@@ -59,6 +59,22 @@ def test_what_is_wrong_with_every_line_is_no_lines_error(wrong, refused, tiny_be
     assert refused(command, "--file", str(file), "--model", tiny_bert, *options)
 
 
+@pytest.mark.parametrize("lines", ["", "\n", "  \n\n"])
+def test_a_head_that_is_not_there_is_said_whatever_the_file_holds(lines, refused, tiny_bert, tiny_gpt, tmp_path):
+    file = tmp_path / "lines.txt"
+    file.write_text(lines)
+    for command, model in (("fill-mask", tiny_gpt), ("nsp", tiny_gpt), ("next", tiny_bert), ("classify", tiny_bert),
+                           ("ner", tiny_bert), ("answer", tiny_bert)):
+        refused(command, "--file", str(file), "--model", model)
+
+
+def test_a_file_that_cant_be_used_is_named(refused, tiny_bert, tmp_path):
+    gone = str(tmp_path / "gone" / "t.npz")
+    assert refused("trace", "x", "--out", gone, "--model", tiny_bert) == f"error: No such file or directory: {gone!r}\n"
+    assert refused("embed", "--file", gone) == f"error: No such file or directory: {gone!r}\n"
+    assert refused("embed", "--file", str(tmp_path)) == f"error: Is a directory: {str(tmp_path)!r}\n"
+
+
 def test_a_mask_is_needed_and_a_causal_model_cant_fill_it(refused, tiny_bert, tiny_gpt):
     assert "no [MASK]" in refused("fill-mask", "the dog", "--model", tiny_bert)
     assert "is causal" in refused("fill-mask", "the [MASK]", "--model", tiny_gpt)
