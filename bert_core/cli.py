@@ -227,7 +227,8 @@ def build_parser() -> argparse.ArgumentParser:
     for name, command in COMMANDS.items():
         one = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         one.add_argument("texts", nargs="*", metavar=" ".join(command.parts),
-                         help="the text" if name == "trace" else "the text, or --file")
+                         help="the text" + ("" if name == "trace" else ", or --file")
+                         + "; after -- where it begins with -")
         one.add_argument("--model", default=command.model, help=f"name, folder or hub id (default {command.model})")
         one.add_argument("--json", action="store_true", help="JSON on standard output")
         if name != "trace":
@@ -337,8 +338,8 @@ def _one_line(engine: Engine, command: Command, args: argparse.Namespace, number
 
 def _check_texts(name: str, command: Command, texts: list[str]) -> None:
     if not command.required <= len(texts) <= len(command.parts):
-        wanted = " and ".join(command.parts)
-        raise UsageError(f"{name} takes {wanted}; got {len(texts)} texts" if texts else f"{name} needs {wanted}")
+        wanted, got = " and ".join(command.parts), f"{len(texts)} text{'s' if len(texts) > 1 else ''}"
+        raise UsageError(f"{name} takes {wanted}; got {got}" if texts else f"{name} needs {wanted}")
     if name != "trace" and not all(text.strip() for text in texts):
         raise UsageError("the text is empty")
 

@@ -180,12 +180,19 @@ def test_a_file_gives_a_list_with_errors_in_their_places(run, tiny_bert, tmp_pat
     assert found[0] == answer(run, "fill-mask", "the [MASK]", "--model", tiny_bert)
 
 
+def test_a_text_that_begins_with_a_dash_comes_after_two(run, refused, tiny_bert):
+    code, out, error = run("embed", "--model", tiny_bert, "--json", "--", "-ing")
+    assert (code, error) == (0, "")
+    assert json.loads(out) == answer(run, "embed", " -ing", "--model", tiny_bert)  # the blank is no piece
+    assert "-ing" in refused("embed", "-ing", "--model", tiny_bert)
+
+
 def test_a_file_of_pairs(run, tiny_bert, tmp_path):
     file = tmp_path / "pairs.tsv"
     file.write_text("the dog\tbarked\nonly one\n", encoding="utf-8")
     found = json.loads(run("nsp", "--file", str(file), "--model", tiny_bert)[1])
     assert found[0] == answer(run, "nsp", "the dog", "barked", "--model", tiny_bert)
-    assert found[1] == {"error": "nsp takes A and B; got 1 texts"}
+    assert found[1] == {"error": "nsp takes A and B; got 1 text"}
 
 
 @pytest.mark.parametrize("arguments", [
