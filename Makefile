@@ -20,6 +20,7 @@ help:
 	@echo "make screenshots  the pictures of README.md and docs/"
 	@echo "make audit        known vulnerabilities in the pinned packages"
 	@echo "make cluster      a local Ray Serve cluster behind the same pages"
+	@echo "make clean        take the environment away again"
 
 $(VENV)/made: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

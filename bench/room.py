@@ -79,16 +79,11 @@ class Follower(Visitor):
             reading.cancel()
             ticking.cancel()
 
-    async def _read(self, text: str | None) -> None:
-        async for raw in self.socket:
-            if self._take(raw) == "script_finished" and self.fragment:
-                return
-
     async def _listen(self) -> None:
         async for raw in self.socket:
             self._take(raw)
 
-    def _take(self, raw: bytes) -> str | None:
+    def _take(self, raw: bytes) -> None:
         message = ForwardMsg.FromString(raw)
         kind = message.WhichOneof("type")
         if kind == "new_session" and not message.metadata.run.fragment_ids:
@@ -99,7 +94,6 @@ class Follower(Visitor):
             text = ready_text(raw)
             if text is not None:
                 self.drawn.setdefault(text, time.perf_counter())
-        return kind
 
     async def _tick(self) -> None:
         while True:

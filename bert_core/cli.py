@@ -14,7 +14,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bert_core.arguments import COUNT
@@ -52,6 +51,7 @@ class Command:
         parts: names of its texts; one in brackets may be left out.
         run: (engine, arguments, texts) -> what is printed as JSON.
         show: the same for people.
+        heads: of `Model.heads`, one of which it needs; none where every model will do.
         options: more arguments, name -> add_argument's keywords.
     """
 
@@ -60,6 +60,7 @@ class Command:
     parts: tuple[str, ...]
     run: Callable[[Engine, argparse.Namespace, list[str]], Any]
     show: Callable[[Any], str]
+    heads: tuple[str, ...] = ()
     options: tuple[tuple[str, dict[str, Any]], ...] = ()
 
     @property
@@ -182,7 +183,7 @@ def _show_value(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else _json(value)
 
 
-_TOP = (("--top", {"type": COUNT, "default": 5, "metavar": "K", "help": "predictions for each gap (default 5)"}),)
+_TOP = (("--top", {"type": COUNT, "default": 5, "metavar": "K", "help": "predictions (default 5)"}),)
 _TRACE_OPTIONS = (
     ("--pair", {"help": "second sentence"}),
     ("--attention", {"choices": ("bidirectional", "causal"), "help": "default: the model's own"}),
@@ -191,19 +192,25 @@ _TRACE_OPTIONS = (
 )
 
 COMMANDS = {
-    "fill-mask": Command("the best words for each [MASK]", "twin-bert", ("TEXT",), _fill_mask, _show_gaps, _TOP),
+    "fill-mask": Command("the best words for each [MASK]", "twin-bert", ("TEXT",), _fill_mask, _show_gaps, ("mlm",),
+                         _TOP),
     "next": Command("what a causal model expects after a text", "twin-gpt", ("TEXT",), _next,
-                    lambda found: _show_predictions(found["predictions"]), _TOP),
-    "classify": Command("a classifier's answer", "twin-bert-sst2", ("TEXT", "[PAIR]"), _classify, _show_class),
-    "nsp": Command("does B follow A?", "twin-bert", ("A", "B"), _nsp, lambda found: f"is next: {found['is_next']:.2%}"),
-    "ner": Command("people, places and organisations", "twin-bert-ner", ("TEXT",), _ner, _show_entities),
+                    lambda found: _show_predictions(found["predictions"]), ("lm",), _TOP),
+    "classify": Command("a classifier's answer", "twin-bert-sst2", ("TEXT", "[PAIR]"), _classify, _show_class,
+                        ("classification",)),
+    "nsp": Command("does B follow A?", "twin-bert", ("A", "B"), _nsp, lambda found: f"is next: {found['is_next']:.2%}",
+                   ("nsp",)),
+    "ner": Command("people, places and organisations", "twin-bert-ner", ("TEXT",), _ner, _show_entities,
+                   ("token_classification",)),
     "answer": Command("the words of a context that answer", "twin-bert-squad", ("QUESTION", "CONTEXT"), _answer,
-                      lambda found: f"{found['text']}  ({found['start']}-{found['end']}, {found['score']:.2%})"),
+                      lambda found: f"{found['text']}  ({found['start']}-{found['end']}, {found['score']:.2%})",
+                      ("question_answering",)),
     "embed": Command("a sentence vector", "twin-bert", ("TEXT",), _embed,
                      lambda found: " ".join(f"{value:.5f}" for value in found["vector"])),
-    "score": Command("(pseudo-)log-likelihood in nats", "twin-bert", ("TEXT",), _score, _show_score),
+    "score": Command("(pseudo-)log-likelihood in nats", "twin-bert", ("TEXT",), _score, _show_score,
+                     ("mlm", "lm")),
     "trace": Command("every intermediate of one forward pass, as .npz", "twin-bert", ("TEXT",), _trace, _show_trace,
-                     _TRACE_OPTIONS),
+                     options=_TRACE_OPTIONS),
 }
 
 
@@ -216,11 +223,12 @@ def build_parser() -> argparse.ArgumentParser:
                     description="BERT and its relatives: predictions, traces, training.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     models = commands.add_parser("models", help="the shipped models", allow_abbrev=False)
-    models.add_argument("--json", action="store_true")
+    models.add_argument("--json", action="store_true", help="JSON on standard output")
     for name, command in COMMANDS.items():
         one = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         one.add_argument("texts", nargs="*", metavar=" ".join(command.parts),
-                         help="the text" if name == "trace" else "the text, or --file")
+                         help="the text" + ("" if name == "trace" else ", or --file")
+                         + "; after -- where it begins with -")
         one.add_argument("--model", default=command.model, help=f"name, folder or hub id (default {command.model})")
         one.add_argument("--json", action="store_true", help="JSON on standard output")
         if name != "trace":
@@ -244,11 +252,18 @@ def main(argv: Sequence[str]) -> int:
         print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(build_parser().parse_args(argv)))
         return 0
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
-        print("error: " + " ".join(str(error).split()), file=sys.stderr)
+        print(f"error: {_in_a_line(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("error: stopped", file=sys.stderr)
         return 130
+
+
+def _in_a_line(error: BaseException) -> str:
+    """What went wrong; of a file that can't be used, which and why."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.strerror}: {error.filename!r}"
+    return " ".join(str(error).split())
 
 
 def _train(argv: Sequence[str]) -> str:
@@ -282,6 +297,10 @@ def _run(args: argparse.Namespace) -> str:
     elif args.texts:
         raise UsageError("give a text or --file, not both")
     engine = _engine(args.model)
+    if command.heads:  # before any line: what all of them lack is no line's error
+        from bert_core.tasks.support import require_head
+
+        require_head(engine, None, *command.heads)
     if lines is None:
         found = command.run(engine, args, args.texts)
         _warn_if_cut(engine, args, args.texts)
@@ -297,18 +316,14 @@ def _engine(model: str) -> Engine:
 
 
 def _file_lines(args: argparse.Namespace) -> list[bytes]:
-    try:
-        data = Path(args.file).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{args.file}: {error.strerror or error}") from None
+    with open(args.file, "rb") as file:
+        data = file.read()
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     return lines[:-1] if lines[-1] == b"" else lines
 
 
 def _one_line(engine: Engine, command: Command, args: argparse.Namespace, number: int, line: bytes) -> Any:
     """The answer to one line of a file, or what is wrong with it."""
-    from bert_core.tasks.support import NoHead
-
     try:
         texts = line.removesuffix(b"\r").decode("utf-8").split("\t")
         _check_texts(args.command, command, texts)
@@ -317,16 +332,14 @@ def _one_line(engine: Engine, command: Command, args: argparse.Namespace, number
         return found
     except UnicodeDecodeError:
         return {"error": "the line is not UTF-8"}
-    except NoHead:  # so has every line
-        raise
     except ValueError as error:
-        return {"error": " ".join(str(error).split())}
+        return {"error": _in_a_line(error)}
 
 
 def _check_texts(name: str, command: Command, texts: list[str]) -> None:
     if not command.required <= len(texts) <= len(command.parts):
-        wanted = " and ".join(command.parts)
-        raise UsageError(f"{name} takes {wanted}; got {len(texts)} texts" if texts else f"{name} needs {wanted}")
+        wanted, got = " and ".join(command.parts), f"{len(texts)} text{'s' if len(texts) > 1 else ''}"
+        raise UsageError(f"{name} takes {wanted}; got {got}" if texts else f"{name} needs {wanted}")
     if name != "trace" and not all(text.strip() for text in texts):
         raise UsageError("the text is empty")
 

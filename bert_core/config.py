@@ -55,18 +55,24 @@ class BertConfig:
         num_hidden_layers: L.
         num_attention_heads: H.
         intermediate_size: I, width of the feed-forward part.
-        hidden_act: 'gelu' is the erf form, 'gelu_new' the tanh form, 'relu'.
+        hidden_act: one of ACTIVATIONS; 'gelu' is the erf form, 'gelu_new' the tanh form.
         max_position_embeddings: rows of the position table.
         type_vocab_size: rows of the segment table; 0 where there is none.
         layer_norm_eps: added to the variance in each LayerNorm.
+        initializer_range: standard deviation of random starting weights.
+        pad_token_id: vocabulary id of padding; RoBERTa's positions count from it.
         model_type: the family; decides the checkpoint's parameter names.
         is_decoder: trained with a causal mask, so that row t predicts t+1.
         reading_order: 'left-to-right', or 'right-to-left' for twin-rtl, whose
             pieces between [CLS] and the last [SEP] are read reversed.
         embedding_size: width of the embedding tables where it differs from D
             (ALBERT, ELECTRA); None means D.
-        id2label: class names of a fine-tuned head, by index.
+        num_labels, id2label: classes of a fine-tuned head; their names, by index.
+        problem_type: 'regression', 'multi_label_classification', or one class of several.
         label_decoding: how its labels become entities, one of LABEL_DECODINGS.
+        architectures: transformers' classes that the checkpoint was saved from.
+        tie_word_embeddings: the vocabulary projection is the word table.
+        extra: all other keys of config.json, as they stand there.
     """
 
     vocab_size: int = 30522
@@ -105,7 +111,7 @@ class BertConfig:
         if not isinstance(self.layer_norm_eps, int | float) or not 0 <= self.layer_norm_eps < 1:
             raise ValueError(f"config: layer_norm_eps is {self.layer_norm_eps!r}; it must be a small number")
         if self.reading_order not in ("left-to-right", "right-to-left"):
-            raise ValueError(f"config: reading_order is {self.reading_order!r}")
+            raise ValueError(f"config: reading_order is {self.reading_order!r}; it is left-to-right or right-to-left")
         if self.label_decoding not in LABEL_DECODINGS:
             raise ValueError(f"config: label_decoding is {self.label_decoding!r}; it is {' or '.join(LABEL_DECODINGS)}")
 
@@ -168,7 +174,7 @@ class BertConfig:
                 taken[name] = value
             else:
                 rest[key] = value
-        if values.get("model_type") in ("distilbert",):
+        if values.get("model_type") == "distilbert":
             taken["type_vocab_size"] = 0
         taken["id2label"] = _label_names(taken.get("id2label"))
         if taken["id2label"]:

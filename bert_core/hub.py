@@ -109,7 +109,7 @@ def _in_one_line(name: str) -> Iterator[None]:
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
         if isinstance(error.__cause__, RepositoryNotFoundError):
             raise LoadError(f"{name}: the hub has no such public model") from None
-        reason = type(error).__name__
+        reason = type(error.__cause__ or error).__name__  # the library asks in a dry run, whose own error says nothing
         raise LoadError(
             f"{name}: the model hub can't be reached ({reason}); the shipped models work without it"
         ) from None

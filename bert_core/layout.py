@@ -69,6 +69,7 @@ class Layout:
         classifier: last linear of a sequence classifier.
         classifier_dense: a dense layer of the head's own before it, or None.
         classifier_act: activation after that dense layer.
+        shared_layers: all layers are one and the same (ALBERT).
     """
 
     prefix: str

@@ -9,7 +9,7 @@ C labels.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bert_core.config import BertConfig
 from bert_core.layout import layout_for
@@ -32,29 +32,6 @@ class Part:
     formula: str
     count: int
 
-
-_BASE = BertConfig()
-_LARGE = replace(_BASE, hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096)
-_ROBERTA = dict(model_type="roberta", vocab_size=50265, max_position_embeddings=514, type_vocab_size=1,
-                pad_token_id=1, layer_norm_eps=1e-5)
-
-#: Published models whose sizes are taught, as their config.json declares them.
-PUBLISHED: dict[str, BertConfig] = {
-    "bert-base-uncased": _BASE,
-    "bert-large-uncased": _LARGE,
-    "bert-base-cased": replace(_BASE, vocab_size=28996),
-    "bert-large-cased": replace(_LARGE, vocab_size=28996),
-    "bert-base-multilingual-cased": replace(_BASE, vocab_size=119547),
-    "bert-base-multilingual-uncased": replace(_BASE, vocab_size=105879),
-    "distilbert-base-uncased": replace(_BASE, model_type="distilbert", num_hidden_layers=6, type_vocab_size=0),
-    "roberta-base": replace(_BASE, **_ROBERTA),
-    "roberta-large": replace(_LARGE, **_ROBERTA),
-    "albert-base-v2": replace(_BASE, model_type="albert", vocab_size=30000, embedding_size=128,
-                              hidden_act="gelu_new"),
-    "gpt2": replace(_BASE, model_type="gpt2", vocab_size=50257, max_position_embeddings=1024, type_vocab_size=0,
-                    is_decoder=True, hidden_act="gelu_new"),
-    "bert-tiny": replace(_BASE, hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512),
-}
 
 #: The part of BERT that has a pooler when loaded without a task; the others have none.
 _WITH_POOLER = ("bert", "roberta", "camembert", "xlm-roberta", "albert")

@@ -262,7 +262,7 @@ def read_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:
 
 def _read_fast(path: Path) -> FastTokenizer:
     if path.stat().st_size > MAX_JSON:
-        raise ValueError(f"{path.name} is larger than {MAX_JSON >> 20} MB")
+        raise ValueError(f"{path.name} is larger than {MAX_JSON >> 20} MiB")
     try:
         return FastTokenizer.from_file(str(path))
     except (KeyboardInterrupt, SystemExit):
@@ -274,7 +274,7 @@ def _read_fast(path: Path) -> FastTokenizer:
 def _from_vocabulary(folder: Path) -> FastTokenizer:
     """BERT's WordPiece over a vocab.txt, one piece a line."""
     if (folder / "vocab.txt").stat().st_size > MAX_JSON:
-        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MB")
+        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MiB")
     try:
         pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from ui.views import (
     attention_steps,
 )
 
-here = shell.open_page("attention")
+here = shell.open_page()
 match controls.view(attention.VIEWS):
     case "Step by step":
         attention_steps.draw(here)

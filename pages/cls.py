@@ -5,7 +5,7 @@ from ui.views import cls_answer, cls_change, cls_head, cls_layers, cls_nsp, task
 
 ANSWER, LAYERS, CHANGE, HEAD, NEXT = "Answer", "Layers", "Change a word", "The head", "Next sentence"
 
-here = typed = shell.open_page("cls")
+here = typed = shell.open_page()
 view, model_place = task_models.open_view([ANSWER, LAYERS, CHANGE, HEAD, NEXT])
 with model_place:
     if view == NEXT:

@@ -5,7 +5,7 @@ from ui.views import code
 
 STAGES, WALK, SCRIPT = "Stages", "Walk", "Script"
 
-here = shell.open_page("code")
+here = shell.open_page()
 view = controls.view([STAGES, WALK, SCRIPT])
 if view == STAGES:
     code.stages(here)

@@ -3,7 +3,7 @@
 from ui import controls, shell
 from ui.views import compare as view
 
-here = shell.open_page("compare")
+here = shell.open_page()
 which = controls.view(list(view.VIEWS))
 view.draw(here, which)
 shell.close_page(here, view.note(here))

@@ -3,7 +3,7 @@
 from ui import controls, shell
 from ui.views import embeddings
 
-here = shell.open_page("embeddings")
+here = shell.open_page()
 view = controls.view(["The sum", "Switch off and shuffle", "Positions", "Neighbours"])
 if view == "The sum":
     embeddings.strips(here)

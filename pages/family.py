@@ -6,7 +6,7 @@ from ui.views import family, family_cost
 ANATOMY, COST, RELATIVES, TOGETHER, CLAIMS, PAPER = (
     "Anatomy", "Cost", "Relatives", "Side by side", "Wrong claims", "Paper tables")
 
-here = shell.open_page("family")
+here = shell.open_page()
 view = controls.view([ANATOMY, COST, RELATIVES, TOGETHER, CLAIMS, PAPER])
 if view == ANATOMY:
     family.anatomy(here)

@@ -3,7 +3,7 @@
 from ui import shell
 from ui.views import finetune
 
-here = shell.open_page("finetune", needs_model=False)
+here = shell.open_page(needs_model=False)
 spec, files = finetune.settings()
 finetune.page(spec, files)
 shell.close_page(here, shown=finetune.status_line(spec))

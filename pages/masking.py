@@ -3,7 +3,7 @@
 from ui import controls, shell
 from ui.views import masking, masking_more
 
-here = shell.open_page("masking")
+here = shell.open_page()
 masking.need_head(here)
 with controls.row("center"):
     view = controls.view(["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"])

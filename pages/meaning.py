@@ -5,7 +5,7 @@ from ui.views import meaning as view
 
 LAYERS, MAP, NEIGHBOURS, SENTENCES = "By layer", "Map", "Neighbours", "Sentences"
 
-here = shell.open_page("meaning")
+here = shell.open_page()
 chosen = controls.view([LAYERS, MAP, NEIGHBOURS, SENTENCES])
 if chosen == LAYERS:
     view.draw_layers(here)

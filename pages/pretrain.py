@@ -3,7 +3,7 @@
 from ui import shell
 from ui.views import pretrain
 
-here = shell.open_page("pretrain", needs_model=False)
+here = shell.open_page(needs_model=False)
 spec = pretrain.settings()
 pretrain.page(spec)
 shell.close_page(here, shown=pretrain.status_line(spec))

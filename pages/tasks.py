@@ -5,7 +5,7 @@ from ui.views import task_models, tasks_answers, tasks_entities, tasks_sentences
 
 ENTITIES, ANSWERS, PAIRS, ACCEPT = "Entities", "Answers", "Sentence pairs", "Acceptability"
 
-here = typed = shell.open_page("tasks", says_cut=False)
+here = typed = shell.open_page(says_cut=False)
 view, model_place = task_models.open_view([ENTITIES, ANSWERS, PAIRS, ACCEPT])
 with model_place:
     if view == ENTITIES:

@@ -3,7 +3,7 @@
 from ui import controls, shell
 from ui.views import tokens
 
-here = shell.open_page("tokens")
+here = shell.open_page()
 view = controls.view(["Step by step", "Ids and segments", "Compare"])
 if view == "Step by step":
     tokens.step_by_step(here)

@@ -15,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 ROOT = Path(__file__).resolve().parents[1]
 #: How the status of a page begins that could not draw (ui/state.py, `stop`).
 NO_PICTURE = "No picture"
+#: Seconds that a page's run may take; AppTest's own three are too few where other tests share the processor.
+PATIENCE = 120
 
 
 def unpack(payload: bytes) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def unpack(payload: bytes) -> dict[str, Any]:
 
 def page(name: str, /, **parameters: object) -> AppTest:
     """A page behind app.py with parameters of the address, not run yet."""
-    at = AppTest.from_file(ROOT / "app.py", default_timeout=120)
+    at = AppTest.from_file(ROOT / "app.py", default_timeout=PATIENCE)
     for key, value in parameters.items():
         at.query_params[key] = str(value)
     return at.switch_page(f"pages/{name}.py")

@@ -114,11 +114,10 @@ def _how_to_name_a_model() -> str:
 # --- pages -------------------------------------------------------------------
 
 
-def open_page(name: str, needs_model: bool = True, says_cut: bool = True) -> Here:
+def open_page(needs_model: bool = True, says_cut: bool = True) -> Here:
     """Start a page: what the visitor looks at, and what there is to say about it.
 
     Args:
-        name: the page's name in the address.
         needs_model: whether the page can't do without the chosen model.
         says_cut: whether the page as a whole reads sentence and pair as one input; else its views `say_cut`.
     """

@@ -50,14 +50,14 @@ def memory_info(config: BertConfig, lengths: Sequence[int] = LENGTHS) -> list[Me
 
 
 def memory_figure(config: BertConfig) -> go.Figure:
-    """Megabytes of all kept activations against length, by part, fp32, one sentence."""
+    """MiB of all kept activations against length, by part, fp32, one sentence."""
     memories, figure = memory_info(config), go.Figure()
     for part in ("hidden", "projections", "feed_forward", "attention"):
         name, colour = _PARTS[part]
         figure.add_scatter(x=LENGTHS, y=[getattr(m, part) / 2**20 for m in memories], name=name, mode="lines",
                            line={"color": colour, "width": 3},
-                           hovertemplate="%{x} tokens: %{y:.3g} MB<extra>" + name + "</extra>")
-    theme.style(figure, x="length, tokens", y="activations of one sentence, MB", height=440)
+                           hovertemplate="%{x} tokens: %{y:.3g} MiB<extra>" + name + "</extra>")
+    theme.style(figure, x="length, tokens", y="activations of one sentence, MiB", height=440)
     return _log_axes(figure, config)
 
 

@@ -103,7 +103,7 @@ def _parallel(loaded: Loaded, text: str) -> str:
 
 def _memory(loaded: Loaded, _: str) -> str:
     sizes = (256, 512, 1024)
-    parts = (f"{activation_memory(loaded.config, n).total / 2**20:,.0f} MB at {n}" for n in sizes)
+    parts = (f"{activation_memory(loaded.config, n).total / 2**20:,.0f} MiB at {n}" for n in sizes)
     rows = f" Its position table has {loaded.config.max_position_embeddings} rows."
     return f"All activations of this model: {', '.join(parts)} tokens." + (
         rows if isinstance(loaded.model, Model) else "")

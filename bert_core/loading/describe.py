@@ -24,6 +24,7 @@ _NEEDS = {
 _NO_NSP = {
     "roberta": "RoBERTa was trained without next-sentence prediction",
     "camembert": "CamemBERT was trained without next-sentence prediction",
+    "xlm-roberta": "XLM-RoBERTa was trained without next-sentence prediction",
     "distilbert": "DistilBERT was distilled without next-sentence prediction",
     "albert": "ALBERT was trained on the order of two sentences instead of next-sentence prediction",
     "electra": "ELECTRA was trained to spot replaced words, without next-sentence prediction",

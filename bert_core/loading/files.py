@@ -45,7 +45,7 @@ def read_json(path: Path) -> dict[str, Any]:
     label = path.name
     try:
         if path.stat().st_size > MAX_JSON:
-            raise LoadError(f"{label} is larger than {MAX_JSON >> 20} MB")
+            raise LoadError(f"{label} is larger than {MAX_JSON >> 20} MiB")
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise LoadError(f"{label} can't be read ({error})") from None

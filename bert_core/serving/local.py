@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -121,20 +122,16 @@ class LocalEngine:
         return answer
 
     def close(self) -> None:
-        """Stop the worker; what waits is given up."""
+        """Stop the worker; what waits is given up, and the models go when nobody else has the engine."""
         self._closed = True
         self.room.close()
-
-    def _stop(self) -> None:
-        self.close()
-        self._worker.join(timeout=2)
 
     def _ensure_worker(self) -> None:
         with self._start:
             if self._worker is None or not self._worker.is_alive():
                 self._worker = threading.Thread(target=self._work, name="engine", daemon=True)
                 self._worker.start()
-                atexit.register(self._stop)  # a thread that is still in torch when the interpreter goes aborts it
+                atexit.register(_end, weakref.ref(self))
 
     def _work(self) -> None:
         while not self._closed:
@@ -174,6 +171,13 @@ class LocalEngine:
             return
         for ticket, trace in zip(batch, traces, strict=True):
             ticket.answer(trace)
+
+
+def _end(engine: weakref.ref[LocalEngine]) -> None:
+    """At the interpreter's end: a thread that is still in torch then aborts it. A closed engine is long gone."""
+    if (running := engine()) is not None:
+        running.close()
+        running._worker.join(timeout=2)
 
 
 def _for_visitor(error: BaseException) -> Exception:

@@ -33,6 +33,8 @@ def require_head(engine: Engine, model: str | None, *heads: str) -> Loaded:
         NoHead: it has none of them; the message says what it can do.
     """
     loaded = engine.loaded(model)
+    if heads == ("mlm",) and "lm" in loaded.model.heads:
+        raise NoHead(f"{loaded.name} is causal: it predicts the next token and can't fill a [MASK]; use `next`")
     if not loaded.model.heads.intersection(heads):
         tasks = ", ".join(loaded.info.tasks) or "none but its hidden states"
         wanted = " or ".join(HEADS[head] for head in heads)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert_core.tasks.support import NoHead, log_softmax, require_head, require_text, run_all, softmax
+from bert_core.tasks.support import log_softmax, require_head, require_text, run_all, softmax
 from bert_core.trace import TraceRequest
 
 if TYPE_CHECKING:
@@ -100,10 +100,7 @@ def fill_mask(
         NoHead: the model has no masked-LM head; a causal one can't look right.
         ValueError: the text has no [MASK], or `top` is below 1.
     """
-    loaded = engine.loaded(model)
-    if "lm" in loaded.model.heads:
-        raise NoHead(f"{loaded.name} is causal: it predicts the next token and can't fill a [MASK]; use `next`")
-    require_head(engine, model, "mlm")
+    loaded = require_head(engine, model, "mlm")
     trace = engine.run(TraceRequest(text, pair, model=model, parts=("mlm_positions", "mlm_logits")))
     beyond = trace.encoding.masks_beyond
     if not trace.encoding.mask_positions and not beyond:

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.serving.rooms import MAX_VALUE, View
-from tests.payloads import page, said, visit
+from tests.payloads import PATIENCE, page, said, visit
 from ui import rooms
 
 
@@ -73,7 +73,7 @@ def pages_of_thirty() -> None:
 
 
 def test_controls_of_pages_visited_before_are_not_sent():
-    at = AppTest.from_function(pages_of_thirty)
+    at = AppTest.from_function(pages_of_thirty, default_timeout=PATIENCE)
     for name in ("a", "b", "a"):
         at.session_state["_page"] = name
         keys = at.run().text[0].value.split(",")
@@ -156,7 +156,8 @@ def ballot(code: str, seat: str) -> None:
 
 
 def test_the_same_sentence_asked_again_has_counted_nothing_yet(room):
-    student = AppTest.from_function(ballot, args=(room[0], rooms.registry().join(room[0])))
+    student = AppTest.from_function(ballot, args=(room[0], rooms.registry().join(room[0])),
+                                    default_timeout=PATIENCE)
     for n in (1, 2):
         rooms.registry().ask(*room, "I drink [MASK].")
         assert "Counted" not in said(student.run())

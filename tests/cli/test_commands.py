@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from bert_core.cli import TRAINING, build_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,6 +57,22 @@ def test_what_is_wrong_with_every_line_is_no_lines_error(wrong, refused, tiny_be
     file.write_text("the [MASK] barked\nwe [MASK] home\n")
     command, *options = wrong
     assert refused(command, "--file", str(file), "--model", tiny_bert, *options)
+
+
+@pytest.mark.parametrize("lines", ["", "\n", "  \n\n"])
+def test_a_head_that_is_not_there_is_said_whatever_the_file_holds(lines, refused, tiny_bert, tiny_gpt, tmp_path):
+    file = tmp_path / "lines.txt"
+    file.write_text(lines)
+    for command, model in (("fill-mask", tiny_gpt), ("nsp", tiny_gpt), ("next", tiny_bert), ("classify", tiny_bert),
+                           ("ner", tiny_bert), ("answer", tiny_bert)):
+        refused(command, "--file", str(file), "--model", model)
+
+
+def test_a_file_that_cant_be_used_is_named(refused, tiny_bert, tmp_path):
+    gone = str(tmp_path / "gone" / "t.npz")
+    assert refused("trace", "x", "--out", gone, "--model", tiny_bert) == f"error: No such file or directory: {gone!r}\n"
+    assert refused("embed", "--file", gone) == f"error: No such file or directory: {gone!r}\n"
+    assert refused("embed", "--file", str(tmp_path)) == f"error: Is a directory: {str(tmp_path)!r}\n"
 
 
 def test_a_mask_is_needed_and_a_causal_model_cant_fill_it(refused, tiny_bert, tiny_gpt):
@@ -161,12 +180,19 @@ def test_a_file_gives_a_list_with_errors_in_their_places(run, tiny_bert, tmp_pat
     assert found[0] == answer(run, "fill-mask", "the [MASK]", "--model", tiny_bert)
 
 
+def test_a_text_that_begins_with_a_dash_comes_after_two(run, refused, tiny_bert):
+    code, out, error = run("embed", "--model", tiny_bert, "--json", "--", "-ing")
+    assert (code, error) == (0, "")
+    assert json.loads(out) == answer(run, "embed", " -ing", "--model", tiny_bert)  # the blank is no piece
+    assert "-ing" in refused("embed", "-ing", "--model", tiny_bert)
+
+
 def test_a_file_of_pairs(run, tiny_bert, tmp_path):
     file = tmp_path / "pairs.tsv"
     file.write_text("the dog\tbarked\nonly one\n", encoding="utf-8")
     found = json.loads(run("nsp", "--file", str(file), "--model", tiny_bert)[1])
     assert found[0] == answer(run, "nsp", "the dog", "barked", "--model", tiny_bert)
-    assert found[1] == {"error": "nsp takes A and B; got 1 texts"}
+    assert found[1] == {"error": "nsp takes A and B; got 1 text"}
 
 
 @pytest.mark.parametrize("arguments", [
@@ -179,6 +205,18 @@ def test_a_file_of_pairs(run, tiny_bert, tmp_path):
 def test_every_misuse_is_one_line_and_exit_code_two(arguments, refused, tiny_bert):
     with_model = ["--model", tiny_bert] if arguments[:1] and arguments[0] in ("trace", "score") else []
     refused(*arguments, *with_model)
+
+
+def test_help_says_what_every_flag_does():
+    from bert_core.training.commands import add_parsers
+
+    trained = argparse.ArgumentParser().add_subparsers()
+    add_parsers(trained)
+    of_texts = next(action for action in build_parser()._actions if action.dest == "command")
+    for name, parser in [*of_texts.choices.items(), *trained.choices.items()]:
+        unsaid = [flag.dest for flag in parser._actions if not flag.help]
+        assert not unsaid, name
+    assert set(TRAINING) == set(trained.choices)
 
 
 def test_models_lists_what_is_shipped(run):

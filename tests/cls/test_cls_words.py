@@ -6,7 +6,7 @@ from bert_core import TraceRequest, load_engine
 from bert_core.figures.cls import numbered
 from tests.payloads import drawn, said, visit
 from ui.views import cls_change
-from ui.views.task_models import signed
+from ui.views.task_models import share, signed
 
 GOOD, BAD = "I loved this film.", "I hated this film."
 PAIR = {"text": "The girl opened the old wooden box.", "pair": "Inside she found a letter."}
@@ -18,6 +18,13 @@ PAIR = {"text": "The girl opened the old wooden box.", "pair": "Inside she found
 ])
 def test_signs(value, options, written):
     assert signed(value, **options) == written
+
+
+@pytest.mark.parametrize(("probability", "written"), [
+    (0.5812, "58.1 %"), (1.0, "100.0 %"), (0.001, "0.1 %"), (0.0004, "<0.1 %"), (0.0, "0.0 %"),
+])
+def test_a_share_is_nothing_only_where_it_is(probability, written):
+    assert share(probability) == written
 
 
 def test_tokens_on_an_axis_are_no_html():

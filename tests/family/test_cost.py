@@ -102,7 +102,9 @@ def test_figures_draw_the_same_numbers():
     drawn = {trace.name: trace for trace in figures.work_figure(BASE).data}
     at = figures.LENGTHS.index(figures.LENGTHS[20])
     assert drawn["feed-forward"].y[at] * 1e9 == forward_work(BASE, figures.LENGTHS[20]).feed_forward
-    memory = {trace.name: trace for trace in figures.memory_figure(BASE).data}
+    drawn = figures.memory_figure(BASE)
+    memory = {trace.name: trace for trace in drawn.data}
+    assert drawn.layout.yaxis.title.text == "activations of one sentence, MiB"
     assert memory["attention maps, n²"].y[at] * 2**20 == activation_memory(BASE, figures.LENGTHS[20]).attention
     fit = fit_time([8, 16], [1.0, 2.5])
     assert figures.time_figure([(8, 1.0), (16, 2.5)], fit).data[3].y == (1.0, 2.5)

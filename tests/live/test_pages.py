@@ -4,10 +4,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.training.live.specs import PretrainSpec
-from tests.payloads import said, visit
+from tests.payloads import PATIENCE, said, visit
 from ui.views import pretrain_runs
 
-PATIENCE = 120
 ODD = ["", "[MASK]", "[MASK] [MASK] [MASK] [MASK]", "<script>alert(1)</script>", "漢字 😀 שלום", "a\u0007b", "x" * 160]
 
 

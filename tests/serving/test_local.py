@@ -2,11 +2,13 @@
 
 import copy
 import functools
+import gc
 import random
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +30,17 @@ def engine(tiny_bert):
     engine = LocalEngine(tiny_bert)
     yield engine
     engine.close()
+
+
+def test_a_closed_engine_takes_its_models_along(tiny_bert):
+    engine = LocalEngine(tiny_bert)
+    engine.run(TraceRequest("the dog"))
+    left = weakref.ref(engine), weakref.ref(engine.loaded().model)
+    engine.close()
+    engine._worker.join(timeout=120)
+    del engine
+    gc.collect()
+    assert [one() for one in left] == [None, None]
 
 
 def test_the_engine_gives_what_a_single_pass_gives(engine, tiny_bert):

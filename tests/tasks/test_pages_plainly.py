@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from bert_core import load
 from bert_core.serving.engine import engine_of
-from tests.payloads import said, visit
+from tests.payloads import PATIENCE, said, visit
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_listing_the_models_loads_none(monkeypatch):
     monkeypatch.setattr("ui.state.engine", load_nothing)
     monkeypatch.delenv("BOTH_WAYS_MODEL", raising=False)
     st.cache_resource.clear()
-    at = AppTest.from_function(list_tasks).run()
+    at = AppTest.from_function(list_tasks, default_timeout=PATIENCE).run()
     assert not at.exception
     listed = json.loads(at.json[0].value)
     assert listed == {name: list(load.describe_folder(load.SHIPPED / name).tasks) for name in load.shipped_names()} | {

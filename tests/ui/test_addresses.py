@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from bert_core.load import LoadError
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
-from tests.payloads import ROOT, drawn, is_ready, page, plain_line, visit
+from tests.payloads import PATIENCE, ROOT, drawn, is_ready, page, plain_line, visit
 from ui import settings, state
 
 
@@ -155,7 +155,7 @@ def choose_with_old_value():
 
 
 def test_a_stale_choice_is_forgotten():
-    at = AppTest.from_function(choose_with_old_value).run()
+    at = AppTest.from_function(choose_with_old_value, default_timeout=PATIENCE).run()
     assert not at.exception
     assert at.slider[0].value == 2
     assert at.segmented_control[0].value == "a"

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.training.live.specs import FinetuneSpec
+from tests.payloads import PATIENCE
 from ui.views import finetune
 
 
@@ -26,7 +27,7 @@ def epochs_page() -> None:
 
 
 def test_a_chosen_epoch_is_in_the_address_and_the_latest_is_not():
-    at = AppTest.from_function(epochs_page).run()
+    at = AppTest.from_function(epochs_page, default_timeout=PATIENCE).run()
     assert "epoch" not in at.query_params
     at.select_slider[0].set_value("1").run()
     assert (at.text[0].value, at.query_params["epoch"]) == ("1", "1")
@@ -36,7 +37,7 @@ def test_a_chosen_epoch_is_in_the_address_and_the_latest_is_not():
 
 
 def test_a_link_opens_its_epoch_and_a_room_moves_it():
-    at = AppTest.from_function(epochs_page)
+    at = AppTest.from_function(epochs_page, default_timeout=PATIENCE)
     for epoch in ("2", "1"):
         at.query_params["epoch"] = epoch
         at.run()
@@ -45,7 +46,7 @@ def test_a_link_opens_its_epoch_and_a_room_moves_it():
 
 @pytest.mark.parametrize("epoch", ["9", "x", "-1"])
 def test_an_epoch_that_is_not_there_is_said(epoch):
-    at = AppTest.from_function(epochs_page)
+    at = AppTest.from_function(epochs_page, default_timeout=PATIENCE)
     at.query_params["epoch"] = epoch
     at.run()
     assert at.text[0].value == "3"

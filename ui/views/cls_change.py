@@ -38,7 +38,7 @@ def draw(here: Here) -> None:
              side(results[1], labels, "New", _marked(new_trace, new_marks))],
             "cls_change", "Old and new answer")
     is_changed = any(old_marks) or any(new_marks)
-    say(_in_words(*results, labels) if is_changed else SAME, strong=True)
+    say(_in_words(*results) if is_changed else SAME, strong=True)
     if is_changed:
         old, now = (unit(trace.hidden_states[:, 0]) for trace in (old_trace, new_trace))  # (L+1, D)
         st.html("<h2>Where the change arrives</h2>")
@@ -53,7 +53,7 @@ def _marked(trace: Trace, changed: Sequence[bool]) -> list[list]:
     return [[trace.encoding.tokens[n], bool(changed[n])] for n in trace.encoding.content]
 
 
-def _in_words(old: Classification, new: Classification, labels: Sequence[str]) -> str:
+def _in_words(old: Classification, new: Classification) -> str:
     if not old.probabilities:
         return f"{signed(old.probability, plus='')} before, {signed(new.probability, plus='')} after."
     before, after = old.probabilities[old.label], new.probabilities[old.label]

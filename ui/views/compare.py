@@ -75,7 +75,7 @@ def draw(here: Here, which: str) -> None:
 def after(here: Here, which: str) -> None:
     """What goes on once the page is drawn: a running experiment."""
     if VIEWS[which] is compare_experiment.experiment:
-        compare_experiment.go_on(here)
+        compare_experiment.go_on()
 
 
 def note(here: Here) -> str:

@@ -103,7 +103,7 @@ def _is_running() -> bool:
     return _JOB in st.session_state and st.session_state[_JOB].running
 
 
-def go_on(here: Here) -> None:
+def go_on() -> None:
     """Judge the pairs that are left; any action of the visitor interrupts and the next run goes on."""
     job: Job | None = st.session_state.get(_JOB)
     if job is None or not job.running:

@@ -66,7 +66,7 @@ def _numbers(here: Here) -> None:
         rows.append((f"{n:,}", f"{work.total / 1e9:,.2f}", f"{100 * work.scores / work.total:.1f} %",
                      f"{memory.total / 2**20:,.1f}", f"{100 * memory.attention / memory.total:.1f} %"))
     with st.expander("The numbers"):
-        draw(table("Cost of one sentence", ["tokens", "GFLOP", "of it n²", "activations, MB", "of it n²"], rows,
+        draw(table("Cost of one sentence", ["tokens", "GFLOP", "of it n²", "activations, MiB", "of it n²"], rows,
                    range(5)))
 
 
@@ -108,8 +108,8 @@ def _kept() -> _Kept:
 def _measure(name: str, loaded: Loaded) -> Measured:
     """The kept measurement, or a new one that pushes out the oldest; others draw meanwhile."""
     by_model = _kept().by_model
-    if name in by_model:
-        return by_model[name]
+    if (found := by_model.get(name)) is not None:  # another thread may push it out meanwhile
+        return found
     with TURNS.away(), _alone(), st.spinner("Measuring …"):
         if name not in by_model:
             by_model[name] = measure_encoder(loaded, LENGTHS, BATCHES, BUDGET)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from bert_core.training.live import film as filming
@@ -203,7 +204,7 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
     frame = state.param("frame", lambda raw: _below(raw, len(shots)), None)
     if frame is not None:
         header["frame"] = frame
-    attention = components.quantise(filming.np.stack([s.attention for s in shots]))
+    attention = components.quantise(np.stack([s.attention for s in shots]))
     data = components.pack(header, {"attention": attention, "places": filming.project(shots)})
     components.mount("live_film", "film", data, on_event=lambda message: keep(message, len(shots), spec))
 

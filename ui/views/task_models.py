@@ -134,8 +134,8 @@ def _short(text: str, limit: int = 48) -> str:
 
 
 def share(p: float) -> str:
-    """A probability as the components write it: '58.1 %'."""
-    return f"{100 * p:.1f} %"
+    """A probability in a sentence, to a tenth of a per cent: '58.1 %'; one that isn't nothing never reads as 0."""
+    return "<0.1 %" if 0 < p < 0.001 else f"{100 * p:.1f} %"
 
 
 def signed(value: float, digits: int = 2, plus: str = "+") -> str:

@@ -90,5 +90,5 @@ def _payload(windows: Sequence[Window], shown: int, context: str, best: Sequence
 def _rival(one: Answer, several: bool) -> str:
     """One answer as a line of escaped HTML."""
     where = f", window {one.window + 1}" if several else ""
-    return (f"<b>{share(one.score)}</b>&ensp;{html.escape(one.text)} "
+    return (f"<b>{html.escape(share(one.score))}</b>&ensp;{html.escape(one.text)} "
             f"<small>(characters {one.start} to {one.end}{where})</small>")

@@ -55,6 +55,7 @@ class PretrainSpec:
         nsp: next-sentence prediction is part of the loss.
         causal: a token sees only what stands before it.
         positions: position embeddings are added.
+        seed: of the random start and of everything drawn.
         text: 'shipped', or 'own' where the run's folder brings a text.
     """
 
