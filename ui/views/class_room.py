@@ -148,7 +148,7 @@ def _result(here: Here, code: str, key: str, poll: Poll) -> None:
         return
     components.chart(poll_figure(guesses, here.model), "poll")
     rows = [(g.word, f"{100 * g.share:.0f} %",
-             "several pieces" if g.probability is None else f"{100 * g.probability:.1f} %") for g in guesses]
+             "not one piece" if g.probability is None else f"{100 * g.probability:.1f} %") for g in guesses]
     draw(table("The class and the model", ["word", "class", here.model], rows, (1, 2)))
 
 
