@@ -159,7 +159,16 @@ def _class(here: Here) -> Question:
     logits = state.trace(_only(request, "logits")).logits
     best, labels = int(logits.argmax()), state.loaded(model).config.id2label
     label = labels[best] if labels else f"class {best}"
-    return Question(request, Target("classification", best), 0, _words(label, "as read at [CLS]", model))
+    place, where = _read_at(model, request)
+    return Question(request, Target("classification", best), place, _words(label, where, model))
+
+
+def _read_at(model: str, request: TraceRequest) -> tuple[int, str]:
+    """The token that a classifier reads, and how that is said: [CLS], or the last one where there is none."""
+    tokenizer = state.loaded(model).tokenizer
+    if tokenizer.has_cls:
+        return 0, "as read at [CLS]"
+    return len(tokenizer.encode(request.text, request.pair)) - 1, "as read at the last token"
 
 
 def _follows(here: Here) -> Question:
