@@ -124,6 +124,11 @@ class Tokenizer:
         return self._whole.get_vocab_size()
 
     @property
+    def has_cls(self) -> bool:
+        """Whether every input begins with [CLS], or with what the family calls it ('<s>')."""
+        return "cls" in self.specials
+
+    @property
     def largest_id(self) -> int:
         """Largest id of the vocabulary proper, pieces added later left out."""
         return max(self._whole.get_vocab(with_added_tokens=False).values(), default=0)

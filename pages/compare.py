@@ -6,5 +6,5 @@ from ui.views import compare as view
 here = shell.open_page()
 which = controls.view(list(view.VIEWS))
 view.draw(here, which)
-shell.close_page(here, view.note(here))
+shell.close_page(here, shown=view.status(here, which))
 view.after(here, which)

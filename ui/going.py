@@ -33,10 +33,11 @@ def arrive(page: str) -> None:
     view: View | None = st.session_state.pop(_GOING, None)
     if view is None:
         return
+    fresh = _fresh(view)
     if view.page != page:
         st.session_state[_GOING] = view
         left = bound_keys(page)  # by which Streamlit lets nothing be set until this page is left
-        free = {key: value for key, value in view.parameters if key not in left}
+        free = {key: value for key, value in (*fresh.items(), *view.parameters) if key not in left}
         st.switch_page(f"pages/{view.page}.py", query_params=free)
     for key, value in view.widgets:
         remember(key)
@@ -48,6 +49,20 @@ def arrive(page: str) -> None:
     for key, value in wanted.items():
         st.session_state[f"_set_{key}"] = value
         st.query_params[key] = value
+    for key, value in fresh.items():
+        if key not in st.query_params:
+            st.query_params[key] = value
+
+
+def _fresh(view: View) -> dict[str, str | list[str]]:
+    """What the address says of the widgets that this session has not had yet.
+
+    Streamlit writes a value that is set there only for a widget that was drawn before; a
+    reload or a copied link would lose the others.
+    """
+    seen = set(SHARED).union(*st.session_state.get("_bound", {}).values())
+    return {key: list(value) if isinstance(value, tuple) else str(value)
+            for key, value in view.widgets if key not in seen and value is not None}
 
 
 def remember(key: str) -> None:

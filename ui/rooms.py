@@ -12,11 +12,13 @@ from collections.abc import Callable
 import streamlit as st
 
 from bert_core.figures.masking import percent
-from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState
+from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState, tidy_code
 from ui import going, notices, visitors
 
-#: Seconds between a follower's looks at the room.
-PULSE = 0.5
+#: Seconds between a follower's looks at the room, and between a teacher's.
+PULSE, TEACHERS_PULSE = 0.5, 2.0
+#: Parameter of the address that names the room one follows, so that a reload comes back into it.
+ADDRESS = "room"
 #: Pages that a teacher visits without taking the class along.
 NOT_SHOWN = ("class",)
 
@@ -83,7 +85,7 @@ def join(code: str) -> None:
     let_go()
     try:
         seat = registry().join(code, visitors.current())
-        st.session_state["_following"] = (code.strip().upper(), seat)
+        st.session_state["_following"] = (tidy_code(code), seat)
         st.session_state.pop("_room_view", None)  # whoever wandered off goes along again at once
     except RoomError as problem:
         st.session_state["_room_problem"] = str(problem)
@@ -94,6 +96,8 @@ def let_go() -> None:
     room = st.session_state.pop("_following", None)
     if room is not None:
         registry().leave(*room)
+    if ADDRESS in st.query_params:
+        del st.query_params[ADDRESS]
 
 
 def _control(act: Callable[..., None], *about: str) -> None:
@@ -117,23 +121,23 @@ def show_problem() -> None:
 
 def strip(page: str) -> None:
     """Publish or follow, and say so; nothing for a visitor who is in no room."""
-    code = st.query_params.get("room")
-    if code is not None:
-        del st.query_params["room"]
+    code = st.query_params.get(ADDRESS)
+    if code is not None and (following() is None or code != following()[0]):
         join(code)
     if "_room_problem" in st.session_state and page not in NOT_SHOWN:
         show_problem()
     if teaching() is not None:
         _publish(page)
     elif following() is not None:
-        _follow(page)
+        if st.query_params.get(ADDRESS) != following()[0]:
+            st.query_params[ADDRESS] = following()[0]
+        _follow()
 
 
 def _publish(page: str) -> None:
     """The teacher's line; a view that the room refuses is said, and costs no control."""
-    code, key = teaching()
     try:
-        room = registry().teacher_state(code, key)
+        registry().teacher_state(*teaching())
     except RoomError as problem:
         st.session_state.pop("_teaching", None)
         notices.problem(str(problem))
@@ -141,8 +145,19 @@ def _publish(page: str) -> None:
     refused = publish(page) if page not in NOT_SHOWN else ""
     if refused:
         notices.problem(f"{refused}; the class keeps what it saw before")
-    sees = "does not see" if refused or page in NOT_SHOWN else "sees"
-    st.html(f'<p class="bw-room">Room <strong>{html.escape(code)}</strong> · {room.followers} following · '
+    _teachers_line("does not see" if refused or page in NOT_SHOWN else "sees")
+
+
+@st.fragment(run_every=TEACHERS_PULSE)
+def _teachers_line(sees: str) -> None:
+    """How many follow, counted anew while the page stands, and whether the class sees it."""
+    if teaching() is None:
+        return
+    try:
+        room = registry().teacher_state(*teaching())
+    except RoomError:  # the room has ended, as the run that follows says
+        st.rerun()
+    st.html(f'<p class="bw-room">Room <strong>{html.escape(room.code)}</strong> · {room.followers} following · '
             f"the class {sees} this page</p>")
 
 
@@ -157,15 +172,15 @@ def publish(page: str) -> str:
 
 
 @st.fragment(run_every=PULSE)
-def _follow(page: str) -> None:
-    """Look at the room; go along if the teacher moved on."""
+def _follow() -> None:
+    """Look at the room; go along if the teacher moved on, and draw the page anew for who has let go."""
     if following() is None:
-        return
+        st.rerun()
     code, seat = following()
     try:
         room = registry().follow(code, seat)
     except RoomError as problem:
-        st.session_state.pop("_following", None)
+        let_go()
         st.session_state["_room_problem"] = str(problem)
         st.rerun()
     seen = st.session_state.get("_room_view")

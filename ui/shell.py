@@ -155,22 +155,25 @@ def _cut_line(encoding: Encoding, limit: int) -> str:
     return f"Cut at this model's limit of {limit} tokens, {encoding.dropped:,} pieces did not fit: {where}."
 
 
-def close_page(here: Here, note: str = "", shown: str = "") -> None:
+def close_page(here: Here, shown: str = "") -> None:
     """End a page: how to read it, what it doesn't prove, the status bar and `data-ready`.
 
     Args:
-        note: added to the status bar, such as 'right side hidden'.
         shown: the whole status bar of a page that shows another model or another input than the chosen one.
     """
     below = prose(here.page, str(st.session_state.get("view", ""))).below
     if below:
         st.html(below)
     classroom.end(here.page)
-    notices.ready(here.text, shown or status_line(here, note=note), state.dropped())
+    notices.ready(here.text, shown or status_line(here), state.dropped())
 
 
 def status_line(*read: Here, note: str = "") -> str:
-    """Which model on which device made the picture, and how long the inputs are that it read."""
+    """Which model on which device made the picture, and how long the inputs are that it read.
+
+    Args:
+        note: added at the end, such as which models read beside it.
+    """
     loaded = state.loaded(read[0].model)
     config, device = loaded.config, loaded.model.device
     exact = str(loaded.model.dtype).removeprefix("torch.")

@@ -186,6 +186,11 @@ def own_models() -> dict[str, tuple[str, ...]]:
     return st.session_state.get("_own_models", {})
 
 
+def was_made_here(name: str) -> bool:
+    """Whether the visitor trained this model in this visit, so that it has neither a folder nor a hub id."""
+    return name in st.session_state.get("_makers", {})
+
+
 def model_names() -> list[str]:
     """Shipped models, the default, and those that this visitor loaded; loads none of them."""
     return list(dict.fromkeys((*shipped_names(), settings.default_model(), *own_models())))

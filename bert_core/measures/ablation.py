@@ -42,8 +42,9 @@ def masked_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6
 def next_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6) -> Moved:
     """A causal model's word after the sentence (before it, if it reads right to left)."""
     position = last_read(before)
+    side = "Before" if before.config.reading_order == "right-to-left" else "Next after"
     return _vocabulary_moves(before.lm_logits[position], after.lm_logits[position], tokenizer, top,
-                             f"Next after “{before.tokens[position]}”")
+                             f"{side} “{before.tokens[position]}”")
 
 
 def _vocabulary_moves(before: Array, after: Array, tokenizer: Tokenizer, top: int, title: str) -> Moved:

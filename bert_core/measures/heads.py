@@ -161,11 +161,15 @@ def _score(name: str, hits: Array, fixed: Array, half: Array) -> RelationTest:
 
 
 def word_targets(trace: Trace, words: int) -> Array:
-    """(L, H, W): the other word that each word attends to most; specials don't count, a word cut off has -1."""
+    """(L, H, W): the other word that each word attends to most; specials don't count.
+
+    -1 for a word that is cut off, and for one that sees no other, as a one-way model's first.
+    """
     groups = corpus_groups(trace, words)
     merged = merge_words(trace.attention_probs, groups)  # (L, H, W, W)
     merged[..., np.arange(words), np.arange(words)] = -1.0
-    return np.where([bool(pieces) for pieces in groups], merged.argmax(axis=-1), -1)
+    looks = [bool(pieces) for pieces in groups] & (merged.max(axis=-1) > 0)  # (L, H, W)
+    return np.where(looks, merged.argmax(axis=-1), -1)
 
 
 def corpus_groups(trace: Trace, words: int) -> list[list[int]]:

@@ -13,7 +13,7 @@ from bert_core.trace import Trace
 
 
 class Guess(NamedTuple):
-    """One word: share of the class (0 to 1) and the model's probability, None where it is several pieces."""
+    """One word: share of the class (0 to 1) and the model's probability, None where it is no piece of its own."""
 
     word: str
     share: float
@@ -44,4 +44,5 @@ def compare_guesses(guesses: Sequence[tuple[str, int]], trace: Trace, loaded: Lo
 def _probability(word: str, probabilities: np.ndarray, loaded: Loaded) -> float | None:
     encoding = loaded.tokenizer.encode(word)
     pieces = [encoding.input_ids[n] for n in encoding.content]
-    return float(probabilities[pieces[0]]) if len(pieces) == 1 else None
+    unknown = loaded.tokenizer.id_of(loaded.tokenizer.specials.get("unk", ""))
+    return float(probabilities[pieces[0]]) if len(pieces) == 1 and pieces[0] != unknown else None

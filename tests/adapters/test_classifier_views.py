@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
+
 import pytest
 
 from bert_core.load import Loaded, load_model
 from bert_core.measures.attribution import Target, finish, gradient_x_input, integrated_gradients, leave_one_out
 from bert_core.measures.pooler import head_operands
 from bert_core.trace import TraceRequest, run_batch
-from tests.payloads import drawn, said, visit
+from tests.payloads import drawn, is_ready, plain_line, said, visit
 
 STEMS = {"DeBERTa v2 and v3": "DebertaV2", "ModernBERT": "ModernBert", "unknown: MPNet": "MPNet"}
 TEXT = "the dog barked"
@@ -65,3 +67,36 @@ def test_what_can_not_be_shown_is_said_in_one_line(look, page, view, reason):
     at = look(page, view)
     assert reason in said(at)
     assert drawn(at, "ready")["text"] == TEXT
+
+
+@pytest.fixture
+def gpt2(family, monkeypatch) -> str:
+    """A tiny GPT-2 as a classifier, the model of the pages: no [CLS], it reads the last token."""
+    folder = family("GPT-2", "GPT2ForSequenceClassification", pad_token_id=0)
+    monkeypatch.setenv("BOTH_WAYS_MODEL", folder)
+    return folder
+
+
+def test_a_classifier_without_cls_has_none_to_follow(gpt2):
+    assert "puts no [CLS] before its input" in plain_line(visit("cls", view="Layers", text=TEXT))
+    at = visit("cls", view="Change a word", text=TEXT, changed="a cat slept")
+    is_ready(at)
+    assert "Where the change arrives" not in said(at)
+
+
+def test_a_classifier_without_cls_is_asked_at_its_last_token(gpt2):
+    at = visit("attention", view="Attribution", text=TEXT, explain="The class")
+    assert "as read at the last token" in said(at)
+    strip = drawn(at, "attention_strips")
+    probs = run_batch(load_model(gpt2), [TraceRequest(TEXT)])[0].attention_probs
+    assert strip["arrays"]["values"][0] == pytest.approx(probs[-1, :, -1].mean(axis=0), abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "architecture", "pattern"), [
+    ("GPT-2", "GPT2", "A B."), ("RoBERTa", "Roberta", "<s> A </s> </s> B </s>, and answered from <s>."),
+    ("BERT", "Bert", "[CLS] A [SEP] B [SEP], and answered from [CLS].")])
+def test_a_pair_is_said_as_this_model_gets_it(family, monkeypatch, name, architecture, pattern):
+    changes = {"pad_token_id": 0} if name == "GPT-2" else {}
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family(name, f"{architecture}ForSequenceClassification", **changes))
+    at = visit("tasks", view="Sentence pairs", text=TEXT, pair="a cat")
+    assert f"as one input, {html.escape(pattern)}" in said(at)

@@ -111,6 +111,17 @@ def test_a_place_is_checked_on_the_text_at_hand(planted_trace, name, layer, head
     assert heads.place_holds(shares, heads.Role(name, 0.9, None, 121), layer, head) is holds
 
 
+def test_a_word_that_sees_no_other_attends_to_none(planted_trace):
+    encoding = planted_trace.encoding
+    probs = np.tril(np.ones((1, 1, len(encoding), len(encoding)), dtype=np.float32))
+    one_way = Trace(MappingProxyType({"attention_probs": probs / probs.sum(axis=-1, keepdims=True)}),
+                    planted_trace.request, encoding, None, "one way", "causal")
+    targets = heads.word_targets(one_way, len(heads.head_corpus()[0].words))[0, 0]
+    assert targets[0] == -1
+    assert (targets[1:] < np.arange(1, len(targets))).all()
+    assert (targets[1:] >= 0).all()
+
+
 def test_every_card_says_its_own_heads_role(planted, planted_trace):
     lines = attention_roles.lines(planted, planted_trace)
     layer_by_layer = {(n // 3, n % 3): line for n, line in enumerate(lines)}

@@ -83,6 +83,14 @@ def test_a_model_without_gradients_and_masks_keeps_its_attention(look, gpt2, gpt
     assert strips["arrays"]["values"][0] == pytest.approx(weights, abs=1e-5)
 
 
+@pytest.mark.parametrize(("model", "moved", "explained"), [
+    ("twin-gpt", "Next after “barked”", "as the next word"),
+    ("twin-rtl", "Before “the”", "as the word before the sentence")])
+def test_what_a_one_way_model_guesses_next_stands_on_its_side_of_the_sentence(look, model, moved, explained):
+    assert drawn(look(model, "Act"), "attention_effect")["blocks"][0]["title"] == moved
+    assert explained in said(look(model, "Attribution"))
+
+
 def test_a_model_without_gradients_but_with_masks_is_asked_what_is_lost(look, family):
     model = load_model(family("unknown: MPNet"))
     strips = drawn(look(model.name, "Attribution", explain="A guessed word", mask=1), "attention_strips")

@@ -81,7 +81,10 @@ def test_letting_go_and_typing_alone(new_visitor):
     student.page.get_by_text("Following room").wait_for()
     student.page.get_by_role("button", name="Let go").click()
     student.page.get_by_text("Following room").wait_for(state="hidden")
+    expect(student.page.get_by_label("Room code")).to_be_visible()
     go_to(teacher, "Masking")
+    new_visitor().open("tokens", room=code)
+    expect(teacher.page.get_by_text("2 following")).to_be_visible()
     teacher.type("Nobody [MASK] this.")
     witness.wait_ready("Nobody [MASK] this.")
     assert student.text_drawn() != "Nobody [MASK] this."

@@ -42,3 +42,12 @@ def test_a_step_opens_the_view_that_it_speaks_of(number: int, lesson: Lesson, n:
     assert switches == [view for view in [VIEWS[lesson.key][n - 1]] if view]
     for key, value in step.link:
         assert state[key] == value
+
+
+@pytest.mark.parametrize(("key", "name"), [("meaning", "word"), ("learning", "experiment")])
+def test_the_address_holds_what_a_step_has_set_on_a_page_not_seen_before(key: str, name: str):
+    number, lesson = next((number, one) for number, one in enumerate(lessons(), 1) if one.key == key)
+    at = visit("class", lesson=f"{number}. {lesson.title}")
+    at.button(key=f"_step_{key}_2").click().run()
+    is_ready(at)
+    assert at.query_params[name] == dict(lesson.steps[1].link)[name]

@@ -42,6 +42,11 @@ def test_a_word_of_several_pieces_has_no_probability(loaded):
     assert drawn[0].y[0] == "xylophone"
 
 
+def test_a_word_the_vocabulary_lacks_has_not_the_probability_of_unk(loaded):
+    guesses = compare_guesses((("🙂", 1),), trace_of(loaded, "the [MASK] barked"), loaded)
+    assert guesses[0] == ("🙂", 1.0, None)
+
+
 def test_without_a_gap_there_is_nothing_to_compare(loaded):
     with pytest.raises(ValueError, match="no gap"):
         compare_guesses((), trace_of(loaded, "the dog barked"), loaded)

@@ -48,6 +48,20 @@ def test_a_busy_engine_is_said_and_the_poll_waits(room, monkeypatch):
     assert rooms.registry().teacher_state(*room).poll.answer == ()
 
 
+def test_the_guesses_stand_there_beside_a_model_that_fills_no_gap():
+    code, key = rooms.registry().open()
+    rooms.registry().ask(code, key, TEXT)
+    for word in ("dog", "dog", "fox"):
+        rooms.registry().guess(code, rooms.registry().join(code), 1, word)
+    rooms.registry().reveal(code, key)
+    at = page("class", view="Room", model="twin-gpt")
+    at.session_state["_teaching"] = (code, key)
+    words = said(at.run())
+    assert "no gap that this model can fill" in words
+    assert [words.partition(f">{word}<")[2].partition(" %")[0][-2:] for word in ("dog", "fox")] == ["67", "33"]
+    rooms.registry().close(code, key)
+
+
 def ask(at: AppTest) -> AppTest:
     return next(button for button in at.button if button.label == "Ask the class").click().run()
 

@@ -148,6 +148,27 @@ def test_who_lets_go_and_joins_again_goes_along_at_once(room):
     assert student.session_state["_page"] == "tokens"
 
 
+def test_a_follower_who_reloads_is_back_in_the_room_and_one_who_let_go_is_not(room):
+    code = room[0]
+    student = visit("tokens", room=f"{code[:2].lower()}-{code[2:]}")
+    assert f"Following room <strong>{code}<" in said(student)
+    assert student.query_params["room"] == code
+    again = visit("tokens", room=student.query_params["room"])
+    assert f"Following room <strong>{code}<" in said(again)
+    again.button(key="_let_go").click().run()
+    assert "room" not in again.query_params
+    assert "Following room" not in said(again)
+
+
+def test_a_room_that_ended_is_taken_out_of_its_followers_address():
+    code, key = rooms.registry().open()
+    student = visit("tokens", room=code)
+    rooms.registry().close(code, key)
+    assert f"there is no room {code}" in said(student.run())
+    assert "room" not in student.query_params
+    assert "there is no room" not in said(student.run())
+
+
 def ballot(code: str, seat: str) -> None:
     """A page with nothing but the running poll."""
     from ui import rooms

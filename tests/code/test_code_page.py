@@ -51,6 +51,14 @@ def test_a_missing_head_is_said_plainly(checkpoint, monkeypatch):
     assert words.count(NO_HEAD) == 2
 
 
+def test_a_model_of_a_folder_has_its_script(checkpoint, monkeypatch):
+    folder = checkpoint("BertForMaskedLM")
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(Path(folder).parent))
+    at = visit("code", view="Script", text=FIRST, model=folder)
+    is_ready(at)
+    assert repr(folder) in at.code[0].value
+
+
 def test_a_causal_model_has_the_loss_of_the_next_token():
     found, words = losses_shown(model="twin-gpt", pair=SECOND)
     (ours, theirs, difference), = found.values()

@@ -55,6 +55,26 @@ def test_elmos_way_has_the_two_readers_the_product_and_the_argument():
     assert "from their product" in said(at)
 
 
+@pytest.mark.parametrize(("model", "view", "first", "others"), [
+    ("twin-bert", "Side by side", "twin-bert", "beside it twin-gpt"),
+    ("twin-rtl", "Side by side", "twin-bert", "beside it twin-gpt"),
+    ("twin-rtl", "Surprise", "twin-rtl", "beside it twin-bert, twin-gpt"),
+    ("twin-gpt", "Reveal", "twin-bert", "9 tokens"),
+    ("twin-bert-sst2", "Writing", "twin-gpt", "beside it twin-bert"),
+])
+def test_the_status_bar_names_who_reads_in_this_view(model, view, first, others):
+    status = is_ready(visit("compare", text=f"{TEXT[:-1]} long .", view=view, model=model))["status"].split(" · ")
+    assert (status[0], status[-1]) == (first, others)
+
+
+def test_a_gpt_of_ones_own_reads_in_twin_gpts_place(family, monkeypatch):
+    folder = Path(family("GPT-2"))
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(folder.parent))
+    status = is_ready(visit("compare", text=TEXT, model=folder))["status"]
+    assert status.startswith(folder.name)
+    assert status.endswith("beside it twin-bert")
+
+
 def test_masks_leave_out_what_is_forbidden():
     at = visit("compare", text=TEXT, at="2", view="Masks and heads", layer="3", head="5")
     payload = drawn(at, "compare_maps")

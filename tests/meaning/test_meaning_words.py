@@ -7,7 +7,7 @@ from bert_core.measures.meaning import cosines_by_layer, first_occurrences
 from bert_core.measures.similarity import similarity_matrix
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
-from tests.payloads import said, visit
+from tests.payloads import is_ready, said, visit
 from ui import state
 from ui.views.meaning_data import FROM_SET, PARTS, _sentences
 from ui.views.task_models import examples
@@ -50,6 +50,34 @@ def test_the_first_word_parts_its_senses_more_than_the_lessons_second_one():
 def test_sentences_without_a_token_are_said(text, more):
     at = visit("meaning", view="Sentences", text=text, compare_lines=more)
     assert "None of these sentences has a token" in said(at)
+
+
+@pytest.mark.parametrize("model", ["twin-bert", "twin-gpt", "twin-rtl"])
+def test_where_cls_tells_nothing_it_is_said(model):
+    at = visit("meaning", view="Sentences", model=model)
+    assert len(at.get("plotly_chart")) == 3
+    assert ("its [CLS] sees nothing but itself" in said(at)) == (model != "twin-bert")
+
+
+def test_a_model_without_cls_has_no_matrix_of_it(family, monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family("GPT-2"))
+    at = visit("meaning", view="Sentences")
+    assert len(at.get("plotly_chart")) == 2
+    assert "puts no [CLS] before a sentence" in said(at)
+
+
+def test_two_sentences_are_counted_and_cut_each_by_itself():
+    long = "the dog ran home and " * 60
+    at = visit("meaning", text=long, pair=long + "slept")
+    assert "Cut at" not in said(at)
+    assert is_ready(at)["status"].endswith("302 + 303 tokens")
+
+
+def test_a_shipped_sentence_of_ones_own_has_the_word():
+    entry = examples("meaning")["words"][0]
+    typed = visit("meaning", text=entry["sentences"][0][0], word=entry["word"])
+    assert "Your sentence has no" not in said(typed)
+    assert "Your sentence has no" in said(visit("meaning", text="Nothing here.", word=entry["word"]))
 
 
 def test_no_sentence_has_no_cosine():

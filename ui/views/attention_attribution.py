@@ -115,7 +115,7 @@ def _options(here: Here) -> dict[str, Callable[[Here], Question]]:
     if "mlm" in heads and here.encoding.content:
         options["A guessed word"] = _guess
     if "lm" in heads and here.encoding.content:
-        options["The next word"] = _next
+        options["The word before" if _reads_back(here) else "The next word"] = _next
     if "classification" in heads or CLASSIFIER in shipped:
         options["The sentiment" if "classification" not in heads else "The class"] = _class
     if "nsp" in heads and here.pair:
@@ -136,13 +136,19 @@ def _guess(here: Here) -> Question:
     return Question(request, Target("mlm", best, place), place, _words(word, f"at position {place}", here.model))
 
 
+def _reads_back(here: Here) -> bool:
+    """Whether the model reads from right to left, so that what it guesses next stands before the sentence."""
+    return state.loaded(here.model).config.reading_order == "right-to-left"
+
+
 def _next(here: Here) -> Question:
     """A causal model's first guess at what comes after all it has read."""
     trace = state.trace(here.request(parts=("lm_logits",)))
     place = last_read(trace)
     best = int(trace.lm_logits[place].argmax())
     word = state.loaded(here.model).tokenizer.token_of(best)
-    return Question(here.request(), Target("lm", best, place), place, _words(word, "as the next word", here.model))
+    where = "as the word before the sentence" if _reads_back(here) else "as the next word"
+    return Question(here.request(), Target("lm", best, place), place, _words(word, where, here.model))
 
 
 def _class(here: Here) -> Question:
@@ -153,7 +159,16 @@ def _class(here: Here) -> Question:
     logits = state.trace(_only(request, "logits")).logits
     best, labels = int(logits.argmax()), state.loaded(model).config.id2label
     label = labels[best] if labels else f"class {best}"
-    return Question(request, Target("classification", best), 0, _words(label, "as read at [CLS]", model))
+    place, where = _read_at(model, request)
+    return Question(request, Target("classification", best), place, _words(label, where, model))
+
+
+def _read_at(model: str, request: TraceRequest) -> tuple[int, str]:
+    """The token that a classifier reads, and how that is said: [CLS], or the last one where there is none."""
+    tokenizer = state.loaded(model).tokenizer
+    if tokenizer.has_cls:
+        return 0, "as read at [CLS]"
+    return len(tokenizer.encode(request.text, request.pair)) - 1, "as read at the last token"
 
 
 def _follows(here: Here) -> Question:

@@ -145,10 +145,12 @@ def _result(here: Here, code: str, key: str, poll: Poll) -> None:
         return
     except ValueError as problem:  # the engine is busy, or this model can fill no gap
         notices.problem(str(problem))
+        draw(table("The class", ["word", "class"], [(word, f"{100 * count / poll.count:.0f} %")
+                                                    for word, count in poll.guesses], (1,)))
         return
     components.chart(poll_figure(guesses, here.model), "poll")
     rows = [(g.word, f"{100 * g.share:.0f} %",
-             "several pieces" if g.probability is None else f"{100 * g.probability:.1f} %") for g in guesses]
+             "not one piece" if g.probability is None else f"{100 * g.probability:.1f} %") for g in guesses]
     draw(table("The class and the model", ["word", "class", here.model], rows, (1, 2)))
 
 

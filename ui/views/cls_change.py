@@ -39,7 +39,7 @@ def draw(here: Here) -> None:
             "cls_change", "Old and new answer")
     is_changed = any(old_marks) or any(new_marks)
     say(_in_words(*results) if is_changed else SAME, strong=True)
-    if is_changed:
+    if is_changed and state.loaded(here.model).tokenizer.has_cls:
         old, now = (unit(trace.hidden_states[:, 0]) for trace in (old_trace, new_trace))  # (L+1, D)
         st.html("<h2>Where the change arrives</h2>")
         distances = np.square(old - now).sum(axis=-1) / 2  # 1 − cosine of unit vectors, exactly 0 for the same one

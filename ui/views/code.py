@@ -196,7 +196,7 @@ def copy_script(here: Here) -> None:
     """The run as a file, beside the numbers it prints."""
     form = controls.choice("Form", [LINE_BY_LINE, ENGINE], "form")
     request, loaded = here.request(parts=script.PARTS), state.loaded(here.model)
-    if here.model in state.own_models():
+    if state.was_made_here(here.model):
         notices.problem(f"{here.model} lives in this visit only, so a script can't load it: download its folder on the "
                         "Fine-tune page, put it below models/, and choose it here.")
         return

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bert_core.figures import compare_cards as cards
 from bert_core.measures import compare
-from ui import components, state
+from ui import components, shell
 from ui.state import Here
 from ui.views import compare_experiment, compare_masks, compare_reveal, compare_sentence, compare_writing
-from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, say
+from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, readers_of, say
 
 #: The paper's argument (Devlin et al. 2018, section 1 and 3), in two sentences.
 ARGUMENT = (
@@ -66,6 +67,9 @@ VIEWS = {
     "Experiment": compare_experiment.experiment,
 }
 
+#: Fields of Readers that a view asks; one that isn't named asks them all.
+PARTS = {"Side by side": ("masked", "left"), "Reveal": ("masked",), "Writing": ("left", "masked")}
+
 
 def draw(here: Here, which: str) -> None:
     """Draw the open view; nothing of the others is computed."""
@@ -78,7 +82,10 @@ def after(here: Here, which: str) -> None:
         compare_experiment.go_on()
 
 
-def note(here: Here) -> str:
-    """For the status bar: which models read on this page."""
-    there = state.model_names()
-    return "beside it " + ", ".join(n for n in TWINS.values() if n in there and n != here.model)
+def status(here: Here, which: str) -> str:
+    """The status bar: who reads in the open view, the visitor's own model first where it is one of them."""
+    readers = readers_of(here)
+    names = [name for part in PARTS.get(which, TWINS) if (name := getattr(readers, part))]
+    first = here.model if here.model in names else names[0]
+    others = ", ".join(shell.short_name(name) for name in names if name != first)
+    return shell.status_line(replace(here, model=first), note=f"beside it {others}" if others else "")

@@ -64,8 +64,8 @@ class VisitorEngine:
         return state.loaded(name)
 
 
-def choose_readers(here: Here) -> Readers:
-    """The twins; the visitor's own model takes the part that it can play."""
+def readers_of(here: Here) -> Readers | None:
+    """The twins; the visitor's own model takes the part that it can play. None if nobody can play the masked one."""
     there = set(state.model_names())
     parts = {part: name for part, name in TWINS.items() if name in there}
     mine = state.loaded(here.model)
@@ -73,12 +73,18 @@ def choose_readers(here: Here) -> Readers:
         parts["masked"] = here.model
     elif "lm" in mine.model.heads:
         parts["right" if mine.config.reading_order == "right-to-left" else "left"] = here.model
-    elif "masked" in parts:
-        notices.note(f"{here.model} has no language-model head, so it can't read along: {parts['masked']} does.")
-    if "masked" not in parts:
+    return Readers(**parts) if "masked" in parts else None
+
+
+def choose_readers(here: Here) -> Readers:
+    """`readers_of`; it is said where the visitor's own model is none of them, or where there are none."""
+    readers = readers_of(here)
+    if readers is None:
         state.stop(f"{here.model} has no masked-LM head and no model that has one is here; "
                    "choose one in the sidebar.")
-    return Readers(**parts)
+    if not {"mlm", "lm"} & set(state.loaded(here.model).model.heads):
+        notices.note(f"{here.model} has no language-model head, so it can't read along: {readers.masked} does.")
+    return readers
 
 
 def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -12,7 +13,7 @@ from bert_core.figures.meaning import YOURS, Line
 from bert_core.measures.meaning import Neighbour, Occurrence, cosines_by_layer, nearest, project
 from bert_core.measures.similarity import RandomPairs, similarity_matrix
 from bert_core.trace import Array
-from ui import components, controls, state
+from ui import components, controls, shell, state
 from ui.state import Here
 from ui.tables import Numbers
 from ui.views.meaning_data import MOST_CHARACTERS, MOST_LINES, PARTS, WordSet, library, word_set
@@ -20,6 +21,15 @@ from ui.views.task_models import examples, lines, marked, say, signed
 
 #: Sentences that the matrices can bear.
 MOST_SENTENCES = 14
+
+
+def read_alone(here: Here) -> tuple[Here, ...]:
+    """The visitor's sentences, each an input by itself, as this page reads them; it is said where one is cut."""
+    texts = [text for text in (here.text, here.pair) if text and text.strip()] or [here.text]
+    read = tuple(replace(here, text=text, pair=None) for text in dict.fromkeys(texts))
+    for one in read:
+        shell.say_cut(one)
+    return read
 
 
 def draw_layers(here: Here) -> None:
@@ -138,10 +148,21 @@ def draw_sentences(here: Here) -> None:
     layer = controls.slider("Layer (0: the embeddings)", 0, traces[0].config.num_hidden_layers, "layer",
                             traces[0].config.num_hidden_layers)
     names = [str(n + 1) for n in range(len(kept))]
-    titles = {"cls": "[CLS]", "mean": "mean of the tokens", "static": "mean of static vectors"}
-    for place, (kind, title) in zip(st.columns(3, gap="small"), titles.items()):
+    titles = _vectors(here)
+    for place, (kind, title) in zip(st.columns(len(titles), gap="small"), titles.items()):
         with place:
             cosines = similarity_matrix([trace for _, trace in kept], kind, layer)
             numbers = Numbers(title, ("sentence", *names), [(name, *row) for name, row in zip(names, cosines.tolist())])
             components.chart(figures.matrix_figure(cosines, names, title, components.ink()), f"meaning_{kind}", numbers)
     lines([f"<b>{name}</b>&ensp;{html.escape(text)}" for name, (text, _) in zip(names, kept)])
+
+
+def _vectors(here: Here) -> dict[str, str]:
+    """Kinds of sentence vectors that this model has -> their titles; what [CLS] can't show here is said."""
+    loaded, titles = state.loaded(here.model), {"mean": "mean of the tokens", "static": "mean of static vectors"}
+    if not loaded.tokenizer.has_cls:
+        say(f"{here.model} puts no [CLS] before a sentence, so there is no matrix of it.")
+        return titles
+    if loaded.config.attention_kind == "causal":
+        say(f"{here.model} reads one way: its [CLS] sees nothing but itself and is the same before every sentence.")
+    return {"cls": "[CLS]", **titles}

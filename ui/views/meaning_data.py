@@ -34,10 +34,6 @@ class WordSet:
     found: tuple[Occurrence, ...]
     senses: tuple[str, ...]
 
-    @property
-    def has_yours(self) -> bool:
-        return YOURS in self.senses
-
 
 @dataclass(frozen=True)
 class Library:
@@ -79,7 +75,7 @@ def word_set(here: Here) -> WordSet | None:
     if len(found) < 2:
         say(f"“{word}” stands in {len(found)} sentence here; two are needed. Type sentences that have it.", strong=True)
         return None
-    if not result.has_yours:
+    if not any(one.text in mine for one in found):
         say(f"Your sentence has no “{word}”. Type one that has it, and it joins the picture.")
     return result
 

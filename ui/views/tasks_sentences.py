@@ -9,6 +9,7 @@ import numpy as np
 from bert_core import Trace
 from bert_core.figures import tasks as figures
 from bert_core.measures.similarity import cosine_to, sentence_vector, unit
+from bert_core.tokenizer import Encoding
 from ui import components, notices, shell, state
 from ui.state import Here
 from ui.tables import Numbers
@@ -51,7 +52,18 @@ def _draw_classifier(here: Here) -> None:
     trace = state.trace(here.request(parts=("logits",)))
     result = answer(trace)
     verdict([side(result, labels_of(trace))], "pair_verdict", f"{here.model} on the pair")
-    say(f"{here.model} read both sentences as one input, [CLS] A [SEP] B [SEP], and answered from [CLS].")
+    place = f", and answered from {trace.encoding.tokens[0]}" if state.loaded(here.model).tokenizer.has_cls else ""
+    say(f"{here.model} read both sentences as one input, {_pattern(trace.encoding)}{place}.")
+
+
+def _pattern(encoding: Encoding) -> str:
+    """How two sentences stand in one input: '[CLS] A [SEP] B [SEP]'."""
+    parts: list[str] = []
+    for token, special, sequence in zip(encoding.tokens, encoding.special, encoding.sequence_ids, strict=True):
+        name = token if special else "AB"[sequence or 0]
+        if special or parts[-1:] != [name]:
+            parts.append(name)
+    return " ".join(parts)
 
 
 def _draw_similarity(here: Here, tuned: Here) -> None:
