@@ -33,7 +33,7 @@ class Download:
     def __init__(self, name: str):
         self.name, self.done, self.total = name, 0, 0
         self.state, self.problem = "asking", ""
-        self._stop = threading.Event()
+        self._begun, self._stop = False, threading.Event()
 
     @property
     def running(self) -> bool:
@@ -51,9 +51,12 @@ class Download:
         self._stop.set()
 
     def _begin(self, state: str, work: Callable[[], str], room: threading.BoundedSemaphore) -> None:
+        if self._begun and self.running:  # a second click, before the button was gone
+            return
         if not room.acquire(blocking=False):
             self._fail("as many downloads as may are running already; try again when they are done")
             return
+        self._begun = True
         self._stop.clear()
         self.state, self.problem, self.done = state, "", 0
         threading.Thread(target=self._work, args=(work, room), name="hub-download", daemon=True).start()

@@ -100,3 +100,15 @@ def test_only_some_downloads_run_at_once(monkeypatch):
     assert "running already" in jobs[-1].problem
     gate.set()
     wait_until(lambda: all(job.state == "finished" for job in jobs[:-1]))
+
+
+def test_a_second_click_fetches_no_second_time_and_takes_nobody_the_place(monkeypatch):
+    gate, fetched = threading.Event(), []
+    monkeypatch.setattr(hub, "download", lambda name, watch: (fetched.append(name), gate.wait(120)))
+    twice, other = Download("someone/m"), Download("someone/else")
+    for job in (twice, twice, twice, other):
+        job.start()
+    assert [job.state for job in (twice, other)] == ["fetching", "fetching"]
+    gate.set()
+    wait_until(lambda: (twice.state, other.state) == ("finished", "finished"))
+    assert sorted(fetched) == ["someone/else", "someone/m"]
