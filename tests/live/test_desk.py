@@ -332,6 +332,28 @@ def test_a_run_whose_files_are_gone_stops_without_harm_to_the_next(trainer):
     assert good.status().state == "done"
 
 
+def test_an_end_that_a_full_disk_did_not_take_is_told_later(trainer, monkeypatch):
+    made, begin = trainer
+    monkeypatch.setattr(worker, "REPORT_EVERY", -1.0)
+    folder, write = begin(1, steps=50), RunFolder.write
+    made.work()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/runs/1/status.json")
+
+    monkeypatch.setattr(RunFolder, "write", full)
+    monkeypatch.setattr(made.queue[0].run, "report", full)
+    made.work()
+    assert not made.queue
+    assert folder.status().state == "running"
+    monkeypatch.setattr(RunFolder, "write", write)
+    made.work()
+    status = folder.status()
+    assert (status.state, status.message) == (
+        "failed", "the server can't keep the run's files now (No space left on device)")
+    assert not made.untold
+
+
 def test_a_lease_that_ran_out_ends_running_waiting_and_paused_runs(trainer):
     made, begin = trainer
     folders = [begin(n, steps=50) for n in range(3)]
