@@ -53,8 +53,10 @@ class Start:
         """Serve the metrics if asked to, and load the default model; `problem` and the log say what went wrong."""
         try:
             from bert_core.serving.metrics import serve_if_asked
+            from bert_core.training.live.places import remove_left_behind
             from ui import shell, state  # noqa: F401 - the first visitor finds all of it imported
 
+            remove_left_behind()
             serve_if_asked(lambda: self.ready)
             state.start_engine()
             self.ready = True

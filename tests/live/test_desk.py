@@ -193,6 +193,38 @@ def test_the_oldest_ended_runs_go_when_their_files_are_too_many(desk, monkeypatc
     assert desk.watch("ann", third) is not None
 
 
+def test_who_has_many_runs_takes_nobody_else_the_only_one(still, connected, monkeypatch):
+    connected.add("eve")
+    monkeypatch.setattr(desks, "KEPT_ALL", 4)
+
+    def ended(owner: str) -> str:
+        run_id = start(still, owner)
+        still.watch(owner, run_id).set_status(Status("done", 40, 40))
+        return run_id
+
+    only, left, *many = (ended(owner) for owner in ("ann", "eve", "ben", "ben", "ben"))
+    assert [run_id in still._entries for run_id in (only, left, *many)] == [True, True, False, True, True]
+    connected.remove("eve")
+    with still._lock:
+        still.look_once()
+    ended("ben")  # hers goes first, as nobody looks at it
+    assert [run_id in still._entries for run_id in (only, left, *many)] == [True, False, False, True, True]
+
+
+def test_a_trainer_with_no_ear_for_the_desk_holds_nobody_up_and_hears_it_later(desk):
+    run_id = start(desk, "ann", steps=3000)
+    wait_for(desk, run_id, "ann", lambda s: s.state == "running")
+    os.kill(desk.pid, signal.SIGSTOP)
+    try:
+        for _ in range(3000):  # an hour and a half of looks, more than a pipe takes
+            with desk._lock:
+                desk.look_once()
+        desk.command("ann", run_id, "stop")
+    finally:
+        os.kill(desk.pid, signal.SIGCONT)
+    assert wait_for(desk, run_id, "ann", lambda s: s.ended).state == "stopped"
+
+
 def test_closing_leaves_no_process_and_no_file(tmp_path):
     root = tmp_path / "runs"
     root.mkdir()

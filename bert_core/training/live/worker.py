@@ -192,7 +192,8 @@ class Trainer:
         except MemoryError:
             self._end(job, "failed", "the trainer ran out of memory; choose a smaller model or text")
         except OSError as error:
-            self._end(job, "failed", f"the server can't keep the run's files now ({error.strerror or 'nothing can be written'})")
+            why = error.strerror or "nothing can be written"
+            self._end(job, "failed", f"the server can't keep the run's files now ({why})")
         except Exception as error:  # whatever a visitor's text or model does, the next one trains
             self._end(job, "failed", f"{error}".splitlines()[0][:300] if str(error) else type(error).__name__)
 
