@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bert_core.training.live.folder import ENDED, Status
 from bert_core.training.live.specs import PretrainSpec
 from tests.payloads import said, visit
 from ui import training
@@ -59,6 +60,16 @@ def test_play_in_the_moment_of_an_edit_takes_the_text_as_it_was_checked_last(pre
     assert [how for how, _ in begun] == [learned]
     assert bool(begun[0][1]) == (learned == "own")
     pretrain.text_area(key="own_text").set_value("").run()
+
+
+def test_a_page_looks_again_until_the_run_has_ended_also_while_it_is_paused():
+    """Who watches from another tab or another desk sees it go on."""
+    def pace(state: str) -> float | None:
+        return training.pace(training.RunView("", None, PretrainSpec(), Status(state), own=False))
+
+    assert pace("waiting") == pace("running") == training.TICK
+    assert training.TICK < pace("paused") < 10
+    assert [training.pace(None), *map(pace, ENDED)] == [None] * 4
 
 
 def test_runs_are_called_by_experiment_seed_and_what_departs():

@@ -69,7 +69,7 @@ def own_text() -> str | None:
 def page(spec: PretrainSpec) -> None:
     """Everything that moves while a run goes on."""
     run = training.current(RUN, PretrainSpec.kind)
-    going = training.goes_on(run)
+    pace = training.pace(run)
 
     def draw() -> None:
         now = training.current(RUN, PretrainSpec.kind)
@@ -78,10 +78,10 @@ def page(spec: PretrainSpec) -> None:
         sentence = controls.text("A sentence about the small world; [MASK] is a gap", "film", SENTENCE, MAX_SENTENCE)
         show_film(now, now.spec if now else spec, sentence)
         pretrain_curves.draw(now, now.spec if now else spec, underneath(now))
-        if training.goes_on(now) != going or (now and now.id) != (run and run.id):
+        if training.pace(now) != pace or (now and now.id) != (run and run.id):
             st.rerun()
 
-    training.ticking(draw, going)
+    training.ticking(draw, pace)
 
 
 def status_line(spec: PretrainSpec) -> str:
