@@ -44,6 +44,7 @@ class Start:
     async def lifespan(self, app: object) -> AsyncIterator[None]:
         """Begin to load, and don't wait for it; when the server is told to stop, end what would outlive it."""
         every_page_through_app()
+        ask_nobody_outside()
         threading.Thread(target=self.load, name="start", daemon=True).start()
         yield
         if "ui.training" in sys.modules:  # not where nothing was ever trained or shown
@@ -80,3 +81,15 @@ def every_page_through_app() -> None:
         from streamlit.runtime.pages_manager import PagesManager
 
         PagesManager.uses_pages_directory = False
+
+
+def ask_nobody_outside() -> None:
+    """Refuse the sockets of other origins' pages without asking the internet for this server's own address first.
+
+    Streamlit asks an address of Amazon's at each of them, in the thread that serves everybody, who waits for up to
+    two seconds where there is no way out. An address of its own is named by `server.corsAllowedOrigins`.
+    """
+    with contextlib.suppress(ImportError):
+        from streamlit import net_util
+
+        net_util.get_external_ip = lambda: None
