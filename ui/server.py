@@ -9,6 +9,7 @@ import contextlib
 import logging
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 
 from starlette.middleware import Middleware
@@ -17,6 +18,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ui.visitors import GiveCookie
+
+#: Seconds for which a file that was made for a click waits to be fetched.
+FETCHED_WITHIN = 30.0
 
 
 class Start:
@@ -45,6 +49,7 @@ class Start:
         """Begin to load, and don't wait for it; when the server is told to stop, end what would outlive it."""
         every_page_through_app()
         ask_nobody_outside()
+        keep_files_until_fetched()
         threading.Thread(target=self.load, name="start", daemon=True).start()
         yield
         if "ui.training" in sys.modules:  # not where nothing was ever trained or shown
@@ -93,3 +98,19 @@ def ask_nobody_outside() -> None:
         from streamlit import net_util
 
         net_util.get_external_ip = lambda: None
+
+
+def keep_files_until_fetched() -> None:
+    """Keep a file that was made for a click until its browser has had the time to fetch it.
+
+    Streamlit forgets it at the second end of a script, whosever: where a class types, that is a tenth of a second,
+    and the browser gets a 404 for its file.
+    """
+    with contextlib.suppress(ImportError):
+        from streamlit.runtime.media_file_manager import MediaFileMetadata as File
+
+        def mark_for_delete(self: File) -> None:
+            self.unused_since = getattr(self, "unused_since", time.monotonic())
+            self._is_marked_for_delete = time.monotonic() - self.unused_since > FETCHED_WITHIN
+
+        File.mark_for_delete = mark_for_delete
