@@ -20,7 +20,7 @@ from starlette.routing import Route
 from ui.visitors import GiveCookie
 
 #: Seconds for which a file that was made for a click waits to be fetched.
-FETCHED_WITHIN = 30.0
+FETCHED_WITHIN = 10.0
 
 
 class Start:
