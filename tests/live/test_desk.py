@@ -93,7 +93,8 @@ def test_two_visitors_queue_and_one_has_one_run(desk):
     first, second = start(desk, "ann", steps=3000), start(desk, "ben", steps=30)
     assert wait_for(desk, second, "ben", lambda s: s.state == "waiting").place == 1
     third = start(desk, "ann", steps=30)
-    assert wait_for(desk, first, "ann", lambda s: s.ended).state == "stopped"
+    status = wait_for(desk, first, "ann", lambda s: s.ended)
+    assert (status.state, status.message) == ("stopped", "another run of yours took its place")
     for run_id, visitor in ((second, "ben"), (third, "ann")):
         assert wait_for(desk, run_id, visitor, lambda s: s.ended).state == "done"
 

@@ -92,6 +92,12 @@ def test_a_run_is_cancelled_while_it_prepares(unready):
     assert not made.queue
 
 
+def test_a_run_that_makes_room_for_another_says_so(unready):
+    made, folder = unready
+    made.obey(f'{{"do": "stop", "run": "{1:032x}", "why": "another run of yours took its place"}}')
+    assert folder.status().message == "another run of yours took its place"
+
+
 def test_a_run_that_prepares_ends_with_its_lease(unready):
     made, folder = unready
     made.queue[0].lease = time.monotonic() - 1

@@ -250,7 +250,7 @@ class TrainingDesk:
     def _stop_running(self, owner: str, but: str | None = None) -> None:
         for run_id, entry in self._entries.items():
             if entry.owner == owner and run_id != but and not entry.folder.status().ended:
-                self._send({"do": "stop", "run": run_id})
+                self._send({"do": "stop", "run": run_id, "why": "another run of yours took its place"})
 
     def _drop_oldest(self, owner: str) -> None:
         own = [r for r, e in self._entries.items() if e.owner == owner and e.folder.status().ended]

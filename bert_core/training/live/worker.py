@@ -2,7 +2,7 @@
 
 `python -m bert_core.training.live.worker` reads one JSON command a line from
 standard input ({"do": "start" | "play" | "pause" | "step" | "stop" | "seen",
-"run": id} with "folder" and "play" for a start) and tells what it does in the
+"run": id} with "folder" and "play" for a start, and "why" for a stop) and tells what it does in the
 runs' folders. It ends with its standard input, that is, with the server.
 """
 
@@ -126,7 +126,7 @@ class Trainer:
         if what == "seen":
             job.lease = time.monotonic() + LEASE
         elif what == "stop":
-            self._end(job, "stopped")
+            self._end(job, "stopped", str(command.get("why", "")))
         elif what == "pause":
             self._pause(job)
         elif what in ("play", "step"):
