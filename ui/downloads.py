@@ -6,16 +6,20 @@ Everything that waits for the network is a thread of its own, so that no page do
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import streamlit as st
 
 from bert_core import LoadError, hub
+from ui import visitors
 
 #: Downloads that run at the same moment, over all visitors.
 MAX_AT_ONCE = 2
 #: Sizes that are asked at the same moment, over all visitors.
 MAX_ASKED = 8
+#: Seconds without its tab after which a download ends: it takes one of few places, and nobody could stop it.
+LEFT_AFTER = 30.0
 _fetching = threading.BoundedSemaphore(MAX_AT_ONCE)
 _asking = threading.BoundedSemaphore(MAX_ASKED)
 
@@ -33,7 +37,8 @@ class Download:
     def __init__(self, name: str):
         self.name, self.done, self.total = name, 0, 0
         self.state, self.problem = "asking", ""
-        self._stop = threading.Event()
+        self._begun, self._stop = False, threading.Event()
+        self._session, self._seen = visitors.session(), time.monotonic()
 
     @property
     def running(self) -> bool:
@@ -51,9 +56,12 @@ class Download:
         self._stop.set()
 
     def _begin(self, state: str, work: Callable[[], str], room: threading.BoundedSemaphore) -> None:
+        if self._begun and self.running:  # a second click, before the button was gone
+            return
         if not room.acquire(blocking=False):
             self._fail("as many downloads as may are running already; try again when they are done")
             return
+        self._begun, self._seen = True, time.monotonic()
         self._stop.clear()
         self.state, self.problem, self.done = state, "", 0
         threading.Thread(target=self._work, args=(work, room), name="hub-download", daemon=True).start()
@@ -83,7 +91,9 @@ class Download:
 
     def _watch(self, done: int, total: int) -> None:
         self.done, self.total = done, total
-        if self._stop.is_set():
+        if visitors.is_connected(self._session):
+            self._seen = time.monotonic()
+        if self._stop.is_set() or time.monotonic() - self._seen > LEFT_AFTER:
             raise hub.Cancelled(self.name)
 
 

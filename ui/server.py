@@ -9,6 +9,7 @@ import contextlib
 import logging
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 
 from starlette.middleware import Middleware
@@ -17,6 +18,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ui.visitors import GiveCookie
+
+#: Seconds for which a file that was made for a click waits to be fetched.
+FETCHED_WITHIN = 10.0
 
 
 class Start:
@@ -44,6 +48,8 @@ class Start:
     async def lifespan(self, app: object) -> AsyncIterator[None]:
         """Begin to load, and don't wait for it; when the server is told to stop, end what would outlive it."""
         every_page_through_app()
+        ask_nobody_outside()
+        keep_files_until_fetched()
         threading.Thread(target=self.load, name="start", daemon=True).start()
         yield
         if "ui.training" in sys.modules:  # not where nothing was ever trained or shown
@@ -53,8 +59,10 @@ class Start:
         """Serve the metrics if asked to, and load the default model; `problem` and the log say what went wrong."""
         try:
             from bert_core.serving.metrics import serve_if_asked
+            from bert_core.training.live.places import remove_left_behind
             from ui import shell, state  # noqa: F401 - the first visitor finds all of it imported
 
+            remove_left_behind()
             serve_if_asked(lambda: self.ready)
             state.start_engine()
             self.ready = True
@@ -78,3 +86,31 @@ def every_page_through_app() -> None:
         from streamlit.runtime.pages_manager import PagesManager
 
         PagesManager.uses_pages_directory = False
+
+
+def ask_nobody_outside() -> None:
+    """Refuse the sockets of other origins' pages without asking the internet for this server's own address first.
+
+    Streamlit asks an address of Amazon's at each of them, in the thread that serves everybody, who waits for up to
+    two seconds where there is no way out. An address of its own is named by `server.corsAllowedOrigins`.
+    """
+    with contextlib.suppress(ImportError):
+        from streamlit import net_util
+
+        net_util.get_external_ip = lambda: None
+
+
+def keep_files_until_fetched() -> None:
+    """Keep a file that was made for a click until its browser has had the time to fetch it.
+
+    Streamlit forgets it at the second end of a script, whosever: where a class types, that is a tenth of a second,
+    and the browser gets a 404 for its file.
+    """
+    with contextlib.suppress(ImportError):
+        from streamlit.runtime.media_file_manager import MediaFileMetadata as File
+
+        def mark_for_delete(self: File) -> None:
+            self.unused_since = getattr(self, "unused_since", time.monotonic())
+            self._is_marked_for_delete = time.monotonic() - self.unused_since > FETCHED_WITHIN
+
+        File.mark_for_delete = mark_for_delete

@@ -12,8 +12,8 @@ from bert_core.training.live.folder import RUN_ID, RunFolder, Status
 from bert_core.training.live.specs import Spec, from_json
 from ui import notices, settings, state, visitors
 
-#: Seconds between two looks at a run that goes on.
-TICK = 1.5
+#: Seconds between two looks at a run that goes on, and at one that is paused: another tab, or its owner, may play it.
+TICK, SLOW_TICK = 1.5, 5.0
 #: What `close` has to close.
 _DESKS: list[TrainingDesk] = []
 
@@ -114,18 +114,20 @@ def steer(run: RunView, what: str) -> None:
         notices.note("This run belongs to another visitor: you can watch it. Reset starts one of your own.")
 
 
-def goes_on(run: RunView | None) -> bool:
-    """Whether a run waits for the trainer or has it, so that its page must look again."""
-    return run is not None and run.status.state in ("waiting", "running")
+def pace(run: RunView | None) -> float | None:
+    """Seconds until a page must look at the run again; None for one that has ended, or none."""
+    if run is None or run.status.ended:
+        return None
+    return SLOW_TICK if run.status.state == "paused" else TICK
 
 
-def ticking(draw: Callable[[], None], active: bool) -> None:
-    """Draw once, or again every TICK seconds while a run goes on.
+def ticking(draw: Callable[[], None], seconds: float | None) -> None:
+    """Draw once, or again at the pace of a run.
 
-    A fragment keeps the pace it was made with: when a run begins or ends inside
-    it, `draw` must rerun the page.
+    A fragment keeps the pace it was made with: when that changes inside it,
+    `draw` must rerun the page.
     """
-    st.fragment(draw, run_every=TICK if active else None)()
+    st.fragment(draw, run_every=seconds)()
 
 
 def status_text(status: Status) -> str:

@@ -60,17 +60,18 @@ class Visitors:
         """This session is the visitor's."""
         with self._lock:
             if session not in self._visitor_of and len(self._visitor_of) >= MOST:
-                self._visitor_of = {s: v for s, v in self._visitor_of.items() if _is_connected(s)}
+                self._visitor_of = {s: v for s, v in self._visitor_of.items() if is_connected(s)}
             self._visitor_of[session] = visitor
 
     def is_here(self, visitor: str) -> bool:
         """Whether any of the visitor's tabs is still connected."""
         with self._lock:
             sessions = [s for s, v in self._visitor_of.items() if v == visitor]
-        return any(_is_connected(session) for session in sessions)
+        return any(is_connected(session) for session in sessions)
 
 
-def _is_connected(session: str) -> bool:
+def is_connected(session: str) -> bool:
+    """Whether a session's tab is there; outside a server everybody is."""
     return not exists() or get_instance().is_active_session(session)
 
 
@@ -80,11 +81,15 @@ def registry() -> Visitors:
     return Visitors()
 
 
+def session() -> str:
+    """The session that is running its script; 'nobody' outside one."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context.session_id if context is not None else "nobody"
+
+
 def current() -> str:
     """Who this session belongs to; notes that the session is here."""
-    context = get_script_run_ctx(suppress_warning=True)
-    session = context.session_id if context is not None else "nobody"
-    number = str(st.context.cookies.get(COOKIE, ""))
-    visitor = number if NUMBER.fullmatch(number) else session
-    registry().note(visitor, session)
+    own, number = session(), str(st.context.cookies.get(COOKIE, ""))
+    visitor = number if NUMBER.fullmatch(number) else own
+    registry().note(visitor, own)
     return visitor

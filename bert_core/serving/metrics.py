@@ -8,9 +8,11 @@ ui/server.py). No metric holds a visitor's text.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable
+from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import Counter, Gauge, Histogram, make_wsgi_app
@@ -23,7 +25,20 @@ latency = Histogram("both_ways_latency_seconds", "Call to answer, waiting includ
 waiting = Gauge("both_ways_waiting", "Requests in the queue")
 
 
+class _Threaded(ThreadingMixIn, WSGIServer):
+    """A thread a connection: a browser opens some that it never uses, and a probe must not wait for those."""
+
+    daemon_threads = True
+
+
 class _Quiet(WSGIRequestHandler):
+    #: Seconds after which a connection that asks nothing is closed.
+    timeout = 30
+
+    def handle(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            super().handle()
+
     def log_message(self, format: str, *args: object) -> None:
         """Probes every few seconds are no news."""
 
@@ -47,7 +62,7 @@ def application(ready: Callable[[], bool]) -> Callable:
 
 def serve(ready: Callable[[], bool], port: int, address: str = "127.0.0.1") -> WSGIServer:
     """Serve in a daemon thread; `server.shutdown()` ends it. Port 0 takes a free one."""
-    server = make_server(address, port, application(ready), handler_class=_Quiet)
+    server = make_server(address, port, application(ready), server_class=_Threaded, handler_class=_Quiet)
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server
 

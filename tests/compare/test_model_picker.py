@@ -11,7 +11,7 @@ import pytest
 from bert_core import LoadError, hub
 from bert_core.load import HUB_ID
 from tests.waiting import wait_until
-from ui import downloads, model_picker
+from ui import downloads, model_picker, visitors
 from ui.downloads import Download
 
 
@@ -100,3 +100,35 @@ def test_only_some_downloads_run_at_once(monkeypatch):
     assert "running already" in jobs[-1].problem
     gate.set()
     wait_until(lambda: all(job.state == "finished" for job in jobs[:-1]))
+
+
+def test_a_second_click_fetches_no_second_time_and_takes_nobody_the_place(monkeypatch):
+    gate, fetched = threading.Event(), []
+    monkeypatch.setattr(hub, "download", lambda name, watch: (fetched.append(name), gate.wait(120)))
+    twice, other = Download("someone/m"), Download("someone/else")
+    for job in (twice, twice, twice, other):
+        job.start()
+    assert [job.state for job in (twice, other)] == ["fetching", "fetching"]
+    gate.set()
+    wait_until(lambda: (twice.state, other.state) == ("finished", "finished"))
+    assert sorted(fetched) == ["someone/else", "someone/m"]
+
+
+def test_a_download_whose_tab_is_gone_ends_and_frees_its_place(monkeypatch):
+    here = {"nobody"}
+
+    def endless(name, watch):
+        while True:
+            watch(1, 100)
+            time.sleep(0.005)
+
+    monkeypatch.setattr(hub, "download", endless)
+    monkeypatch.setattr(visitors, "is_connected", here.__contains__)
+    monkeypatch.setattr(downloads, "LEFT_AFTER", 0.3)
+    job = Download("someone/tiny")
+    job.start()
+    time.sleep(0.6)
+    assert job.state == "fetching"
+    here.clear()
+    wait_until(lambda: not job.running)
+    assert job.problem.startswith("stopped")

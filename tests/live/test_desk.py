@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -94,7 +93,8 @@ def test_two_visitors_queue_and_one_has_one_run(desk):
     first, second = start(desk, "ann", steps=3000), start(desk, "ben", steps=30)
     assert wait_for(desk, second, "ben", lambda s: s.state == "waiting").place == 1
     third = start(desk, "ann", steps=30)
-    assert wait_for(desk, first, "ann", lambda s: s.ended).state == "stopped"
+    status = wait_for(desk, first, "ann", lambda s: s.ended)
+    assert (status.state, status.message) == ("stopped", "another run of yours took its place")
     for run_id, visitor in ((second, "ben"), (third, "ann")):
         assert wait_for(desk, run_id, visitor, lambda s: s.ended).state == "done"
 
@@ -193,6 +193,38 @@ def test_the_oldest_ended_runs_go_when_their_files_are_too_many(desk, monkeypatc
     assert desk.watch("ann", third) is not None
 
 
+def test_who_has_many_runs_takes_nobody_else_the_only_one(still, connected, monkeypatch):
+    connected.add("eve")
+    monkeypatch.setattr(desks, "KEPT_ALL", 4)
+
+    def ended(owner: str) -> str:
+        run_id = start(still, owner)
+        still.watch(owner, run_id).set_status(Status("done", 40, 40))
+        return run_id
+
+    only, left, *many = (ended(owner) for owner in ("ann", "eve", "ben", "ben", "ben"))
+    assert [run_id in still._entries for run_id in (only, left, *many)] == [True, True, False, True, True]
+    connected.remove("eve")
+    with still._lock:
+        still.look_once()
+    ended("ben")  # hers goes first, as nobody looks at it
+    assert [run_id in still._entries for run_id in (only, left, *many)] == [True, False, False, True, True]
+
+
+def test_a_trainer_with_no_ear_for_the_desk_holds_nobody_up_and_hears_it_later(desk):
+    run_id = start(desk, "ann", steps=3000)
+    wait_for(desk, run_id, "ann", lambda s: s.state == "running")
+    os.kill(desk.pid, signal.SIGSTOP)
+    try:
+        for _ in range(3000):  # an hour and a half of looks, more than a pipe takes
+            with desk._lock:
+                desk.look_once()
+        desk.command("ann", run_id, "stop")
+    finally:
+        os.kill(desk.pid, signal.SIGCONT)
+    assert wait_for(desk, run_id, "ann", lambda s: s.ended).state == "stopped"
+
+
 def test_closing_leaves_no_process_and_no_file(tmp_path):
     root = tmp_path / "runs"
     root.mkdir()
@@ -210,148 +242,6 @@ def test_the_trainer_ends_with_its_server():
     process.stdin.write(b'nonsense\n{"do": "stop", "run": "x"}\n[]\n{"do": "start", "run": "../x", "folder": "/"}\n')
     process.stdin.close()
     assert process.wait(PATIENCE) == 0
-
-
-# --- the queue in this process ----------------------------------------------------
-
-
-class Counting:
-    """A run that only counts, after so many pieces of preparation."""
-
-    def __init__(self, steps: int, fails: bool = False, before: int = 0) -> None:
-        self.step, self.steps, self.fails, self.before = 0, steps, fails, before
-
-    def advance(self) -> None:
-        if self.fails:
-            raise ValueError("the text is no good\nsecond line")
-        if self.before:
-            self.before -= 1
-        else:
-            self.step += 1
-
-    def report(self) -> None:
-        """Nothing to write."""
-
-
-@pytest.fixture
-def trainer(monkeypatch, tmp_path):
-    """A trainer whose runs count, and a way to start one."""
-    made = worker.Trainer()
-    monkeypatch.setattr(worker, "begin", lambda spec, folder: Counting(spec.steps, spec.seed == 13))
-
-    def begin(number: int, **changes) -> RunFolder:
-        folder = RunFolder(tmp_path / str(number))
-        folder.path.mkdir()
-        folder.write("spec.json", to_json(PretrainSpec(**changes)).encode())
-        run_id = f"{number:032x}"
-        made.obey(f'{{"do": "start", "run": "{run_id}", "folder": "{folder.path}"}}')
-        return folder
-
-    return made, begin
-
-
-def test_places_count_down_as_runs_finish(trainer):
-    made, begin = trainer
-    folders = [begin(n, steps=2) for n in range(4)]
-    assert [f.status().place for f in folders[1:]] == [1, 2, 3]
-    while not folders[0].status().ended:
-        made.work()
-    assert [f.status().place for f in folders[2:]] == [1, 2]
-
-
-def test_a_failing_run_says_why_and_the_next_one_trains(trainer):
-    made, begin = trainer
-    bad, good = begin(1, steps=3, seed=13), begin(2, steps=3)
-    while not good.status().ended:
-        made.work()
-    assert (bad.status().state, bad.status().message) == ("failed", "the text is no good")
-    assert good.status().state == "done"
-
-
-def test_a_run_ends_at_the_limit_of_its_time(trainer, monkeypatch):
-    made, begin = trainer
-    monkeypatch.setattr(worker, "MAX_SECONDS", -1.0)
-    folder = begin(1, steps=50)
-    made.work()
-    assert folder.status().state == "stopped"
-    assert "limit" in folder.status().message
-
-
-@pytest.fixture
-def unready(trainer, monkeypatch):
-    """A run that has prepared for a while and is not ready yet."""
-    made, begin = trainer
-    monkeypatch.setattr(worker, "begin", lambda spec, folder: Counting(spec.steps, before=10**6))
-    folder = begin(1, steps=50)
-    for _ in range(5):
-        made.work()
-    assert (folder.status().state, folder.status().step) == ("running", 0)
-    return made, folder
-
-
-def test_a_run_is_cancelled_while_it_prepares(unready):
-    made, folder = unready
-    made.obey(f'{{"do": "stop", "run": "{1:032x}"}}')
-    assert folder.status().state == "stopped"
-    assert not made.queue
-
-
-def test_a_run_that_prepares_ends_with_its_lease(unready):
-    made, folder = unready
-    made.queue[0].lease = time.monotonic() - 1
-    made.work()
-    assert "nobody" in folder.status().message
-
-
-def test_a_run_that_prepares_ends_at_the_limit_of_its_work(unready, monkeypatch):
-    made, folder = unready
-    monkeypatch.setattr(worker, "MAX_WORK_SECONDS", -1.0)
-    made.work()
-    assert folder.status().state == "stopped"
-    assert "limit" in folder.status().message
-
-
-def test_time_left_does_not_count_the_preparation(trainer):
-    made, begin = trainer
-    folder = begin(1, steps=50)
-    made.work()
-    job = made.queue[0]
-    job.seconds, job.ready, job.run.step = 104.0, 100.0, 10
-    job.status("running")
-    assert folder.status().left == pytest.approx(16.0)
-
-
-def test_a_run_whose_files_are_gone_stops_without_harm_to_the_next(trainer):
-    made, begin = trainer
-    gone, good = begin(1, steps=50), begin(2, steps=3)
-    made.work()
-    shutil.rmtree(gone.path)
-    made.obey(f'{{"do": "stop", "run": "{1:032x}"}}')
-    while not good.status().ended:
-        made.work()
-    assert good.status().state == "done"
-
-
-def test_a_lease_that_ran_out_ends_running_waiting_and_paused_runs(trainer):
-    made, begin = trainer
-    folders = [begin(n, steps=50) for n in range(3)]
-    made.work()
-    made.obey(f'{{"do": "pause", "run": "{2:032x}"}}')
-    for job in (*made.queue, *made.paused.values()):
-        job.lease = time.monotonic() - 1
-    made.work()
-    assert {f.status().state for f in folders} == {"stopped"}
-    assert not made.queue
-    assert not made.paused
-
-
-def test_more_runs_than_fit_are_turned_away(trainer, monkeypatch):
-    made, begin = trainer
-    monkeypatch.setattr(worker, "MAX_RUNS", 2)
-    folders = [begin(n, steps=5) for n in range(3)]
-    assert folders[2].status().state == "failed"
-    assert "try again" in folders[2].status().message
-    assert len(made.queue) == 2
 
 
 # --- specs ------------------------------------------------------------------------

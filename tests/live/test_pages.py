@@ -3,8 +3,10 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bert_core.training.live.folder import ENDED, Status
 from bert_core.training.live.specs import PretrainSpec
 from tests.payloads import PATIENCE, said, visit
+from ui import training
 from ui.views import pretrain_runs
 
 ODD = ["", "[MASK]", "[MASK] [MASK] [MASK] [MASK]", "<script>alert(1)</script>", "漢字 😀 שלום", "a\u0007b", "x" * 160]
@@ -42,6 +44,31 @@ def test_own_text_before_play_says_that_the_shipped_one_is_shown(pretrain):
     assert "show the shipped text" in said(pretrain)
     pretrain.text_area(key="own_text").set_value("").run()
     assert "show the shipped text" not in said(pretrain)
+
+
+@pytest.mark.parametrize(("edit", "learned"), [("Too short.", "shipped"), ("The pig ran. " * 30, "own")])
+def test_play_in_the_moment_of_an_edit_takes_the_text_as_it_was_checked_last(pretrain, monkeypatch, edit, learned):
+    begun = []
+    monkeypatch.setattr(training, "begin", lambda _key, spec, files, play: begun.append((spec.text, files)))
+    pretrain.text_area(key="own_text").set_value("The cat sat down. The dog ran off. " * 20).run()
+    at = pretrain.session_state
+    at["_given_text"] = None if learned == "shipped" else "an edit that was checked, and the page not drawn to its end"
+    pretrain.text_area(key="own_text").set_value(edit)
+    pretrain.button(key="play").click().run()
+    assert not pretrain.exception
+    assert [how for how, _ in begun] == [learned]
+    assert bool(begun[0][1]) == (learned == "own")
+    pretrain.text_area(key="own_text").set_value("").run()
+
+
+def test_a_page_looks_again_until_the_run_has_ended_also_while_it_is_paused():
+    """Who watches from another tab or another desk sees it go on."""
+    def pace(state: str) -> float | None:
+        return training.pace(training.RunView("", None, PretrainSpec(), Status(state), own=False))
+
+    assert pace("waiting") == pace("running") == training.TICK
+    assert training.TICK < pace("paused") < 10
+    assert [training.pace(None), *map(pace, ENDED)] == [None] * 4
 
 
 def test_runs_are_called_by_experiment_seed_and_what_departs():

@@ -75,6 +75,7 @@ def test_a_table_that_is_none_is_refused_in_one_line(data, says):
     ("t,l\n" + "a,yes\nb,yes\nc,yes\nd,yes\n", "classes"),
     ("t,l\n" + "".join(f"a{n},yes\n" for n in range(9)) + "b,no\n", "at least"),
     ("t,l\n" + "".join(f"a{n},class {n}\n" for n in range(30)), "classes"),
+    ('t,l\n"a,yes\n' + "b,no\n" * 9, r"0 classes.*\(1 left out, the first in line 2: .* quote that opens here"),
 ])
 def test_a_label_column_must_be_one(text, says):
     chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l")

@@ -83,6 +83,21 @@ def test_a_text_of_ones_own_keeps_its_letters_and_loses_control_characters():
     assert split.held_out
 
 
+def test_tabs_returns_and_no_break_spaces_part_words():
+    clean = text.check_text("One\ttwo\u00a0three.\rFour\u2028five.\r\n" * 20)
+    assert clean.split("\n")[:2] == ["One two three.", "Four five."]
+
+
+@pytest.mark.parametrize("data", ["Grüße aus Köln.".encode("cp1252"), "Grüße".encode("utf-16"), b"PK\x03\x04\0\0"])
+def test_a_file_in_another_encoding_is_refused_before_its_letters_are_lost(data):
+    with pytest.raises(ValueError, match="in UTF-8"):
+        text.decode_text(data)
+
+
+def test_a_file_in_utf_8_is_read_with_and_without_its_mark():
+    assert text.decode_text("Grüße".encode()) == text.decode_text("Grüße".encode("utf-8-sig")) == "Grüße"
+
+
 def test_a_long_pair_is_cut_at_the_limit_from_its_longer_side():
     lesson = small_lesson()
     example = pairs.join_pair([9] * 100, [8] * 10, 0, lesson.special, 0)

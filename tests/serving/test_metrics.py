@@ -1,5 +1,7 @@
 """Metrics and readiness, over real HTTP."""
 
+import socket
+
 import pytest
 
 from bert_core.serving import metrics
@@ -23,6 +25,13 @@ def test_ready_only_once_the_model_is_there(server):
     state["ready"] = True
     assert fetch(f"{address}/ready") == (200, "ready\n")
     assert fetch(f"{address}/else")[0] == 404
+
+
+def test_a_connection_that_asks_nothing_holds_no_probe_up(server):
+    address, state = server
+    state["ready"] = True
+    with socket.create_connection(("127.0.0.1", int(address.rsplit(":", 1)[1]))):
+        assert fetch(f"{address}/ready", seconds=5) == (200, "ready\n")
 
 
 def test_requests_are_counted_and_no_text_leaks(server, tiny_bert):

@@ -40,7 +40,7 @@ def test_nothing_else_gets_one():
 
 def test_a_visitor_is_here_while_any_tab_is(monkeypatch):
     connected = {"tab 1", "tab 2", "other"}
-    monkeypatch.setattr(visitors, "_is_connected", connected.__contains__)
+    monkeypatch.setattr(visitors, "is_connected", connected.__contains__)
     here = Visitors()
     here.note("ann", "tab 1")
     here.note("ann", "tab 2")
@@ -55,7 +55,7 @@ def test_a_visitor_is_here_while_any_tab_is(monkeypatch):
 
 def test_what_is_noted_is_bounded(monkeypatch):
     connected = {f"session {n}" for n in range(5)}
-    monkeypatch.setattr(visitors, "_is_connected", connected.__contains__)
+    monkeypatch.setattr(visitors, "is_connected", connected.__contains__)
     monkeypatch.setattr(visitors, "MOST", 50)
     here = Visitors()
     for n in range(200):

@@ -51,16 +51,16 @@ def status_line(spec: FinetuneSpec) -> str:
 def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Everything that moves while a run goes on."""
     run = training.current(RUN, FinetuneSpec.kind)
-    going = training.goes_on(run)
+    pace = training.pace(run)
 
     def draw() -> None:
         now = training.current(RUN, FinetuneSpec.kind)
         buttons(now, spec, files)
         pictures(now, spec)
-        if training.goes_on(now) != going:
+        if training.pace(now) != pace:
             st.rerun()
 
-    training.ticking(draw, going)
+    training.ticking(draw, pace)
 
 
 def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> None:

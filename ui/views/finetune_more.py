@@ -7,7 +7,6 @@ import functools
 import streamlit as st
 
 from bert_core.figures import finetune as figures
-from bert_core.load import Loaded
 from bert_core.measures import classification
 from bert_core.trace import Trace
 from bert_core.training.live import classifier
@@ -121,19 +120,14 @@ def keep(run: RunView, epoch: int) -> None:
     first.button("Keep it for this visit", key="keep", icon=":material/bookmark:", width="stretch",
                  on_click=keep_model, args=(run, epoch, name))
     if second.toggle("Prepare a download", key="prepare"):
-        archive = _archive(name, epoch, runs.model_of(run, epoch, name))
-        second.download_button("Download the folder (.zip)", archive, f"{name.split(':')[1]}.zip", "application/zip",
+        make = functools.partial(classifier.to_zip, runs.model_of(run, epoch, name))  # 90 MB, at the click
+        second.download_button("Download the folder (.zip)", make, f"{name.split(':')[1]}.zip", "application/zip",
                                key="download", on_click="ignore")
     if problem := st.session_state.pop("_not_kept", ""):
         notices.problem(problem)
     if name in state.own_models():
         notices.note(f"Kept as {name}: choose it as the model on the other pages, [CLS] for one.")
     notices.note("The folder opens with transformers: AutoModelForSequenceClassification.from_pretrained(FOLDER).")
-
-
-@st.cache_resource(show_spinner="Packing the folder …", max_entries=2)
-def _archive(name: str, epoch: int, _model: Loaded) -> bytes:
-    return classifier.to_zip(_model)
 
 
 def keep_model(run: RunView, epoch: int, name: str) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from bert_core.training.live import film as filming
 from bert_core.training.live.specs import PretrainSpec
-from bert_core.training.live.text import check_text
+from bert_core.training.live.text import check_text, decode_text
 from ui import components, controls, notices, state, training
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
@@ -22,6 +22,7 @@ LENGTHS = {"300 steps": 300, "1,000 steps": 1000, "3,000 steps": 3000, "6,000 st
 #: Characters of the sentence in the film: more would not fit the map.
 MAX_SENTENCE = 160
 RUN, OVER = "run", "over"
+GIVEN = "_given_text"  # the visitor's own text as it was checked last, None where there is none
 LEARNED = "_learned_text"  # what this visitor's run reads, where that is a text of their own
 
 
@@ -33,7 +34,7 @@ def settings() -> PretrainSpec:
         size = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
         steps = LENGTHS[controls.choice("Length", list(LENGTHS), "length", "3,000 steps", as_list=True)]
         seed = int(controls.number("Seed", 0, 9999, "seed", 0))
-        own = own_text()
+        own = st.session_state[GIVEN] = own_text()
     spec = replace(PretrainSpec(), layers=size[0], width=size[1], steps=steps, seed=seed, **chosen["change"])
     ask_first(chosen)
     return replace(spec, text="own") if own else spec
@@ -57,11 +58,10 @@ def own_text() -> str | None:
                               placeholder="Paste at least some hundred sentences. They stay on this server while "
                                           "you are here, and are not in the address.")
         file = st.file_uploader("or a .txt file in UTF-8", type=["txt"], key="own_file")
-        raw = file.getvalue().decode("utf-8", "replace") if file is not None else pasted
-        if not raw.strip():
+        if file is None and not pasted.strip():
             return None
         try:
-            return check_text(raw)
+            return check_text(pasted if file is None else decode_text(file.getvalue()))
         except ValueError as problem:
             notices.problem(f"The shipped text is used: {problem}.")
             return None
@@ -70,7 +70,7 @@ def own_text() -> str | None:
 def page(spec: PretrainSpec) -> None:
     """Everything that moves while a run goes on."""
     run = training.current(RUN, PretrainSpec.kind)
-    going = training.goes_on(run)
+    pace = training.pace(run)
 
     def draw() -> None:
         now = training.current(RUN, PretrainSpec.kind)
@@ -79,10 +79,10 @@ def page(spec: PretrainSpec) -> None:
         sentence = controls.text("A sentence about the small world; [MASK] is a gap", "film", SENTENCE, MAX_SENTENCE)
         show_film(now, now.spec if now else spec, sentence)
         pretrain_curves.draw(now, now.spec if now else spec, underneath(now))
-        if training.goes_on(now) != going or (now and now.id) != (run and run.id):
+        if training.pace(now) != pace or (now and now.id) != (run and run.id):
             st.rerun()
 
-    training.ticking(draw, going)
+    training.ticking(draw, pace)
 
 
 def status_line(spec: PretrainSpec) -> str:
@@ -104,7 +104,7 @@ def say_what_counts(run: RunView | None, spec: PretrainSpec) -> None:
 
 def another_text(spec: PretrainSpec) -> bool:
     """Whether the visitor's text is another one than their run was begun with, as far as this session knows."""
-    return spec.text == "own" and st.session_state.get(LEARNED) not in (None, own_from_session())
+    return spec.text == "own" and st.session_state.get(LEARNED) not in (None, st.session_state[GIVEN])
 
 
 def underneath(run: RunView | None) -> RunView | None:
@@ -148,9 +148,10 @@ def act(what: str, spec: PretrainSpec) -> None:
     if what == "reset":
         reset(run)
     elif run is None:
-        files = {"text.txt": own_from_session()} if spec.text == "own" else {}
+        given = st.session_state[GIVEN]  # it may have come or gone in the moment before the click
+        spec, files = (replace(spec, text="own"), {"text.txt": given}) if given else (replace(spec, text="shipped"), {})
         if training.begin(RUN, spec, files, play=what == "play"):
-            st.session_state[LEARNED] = files.get("text.txt")
+            st.session_state[LEARNED] = given
     else:
         training.steer(run, what)
 
@@ -162,12 +163,6 @@ def reset(run: RunView | None) -> None:
             training.steer(run, "stop")
         training.remember(OVER, run.id)
     training.forget(RUN, PretrainSpec.kind)
-
-
-def own_from_session() -> str:
-    """The text that `own_text` has checked."""
-    file = st.session_state.get("own_file")
-    return check_text(file.getvalue().decode("utf-8", "replace") if file is not None else st.session_state["own_text"])
 
 
 # --- the film ----------------------------------------------------------------

@@ -17,14 +17,15 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bert_core.training.live.folder import RUN_ID, RunFolder, Status
+from bert_core.training.live.places import claim_folder
 from bert_core.training.live.specs import Spec, to_json
 
 #: Seconds between two looks at who is still there.
@@ -35,7 +36,7 @@ KEEP = 300.0
 GRACE = 10.0
 #: Ended runs that a visitor keeps, and runs kept in all.
 KEPT_EACH, KEPT_ALL = 5, 40
-#: Bytes of all runs' files above which ended runs go, the oldest first.
+#: Bytes of all runs' files above which ended runs go, first those that are missed least.
 KEPT_BYTES = 2 * 2**30
 COMMANDS = ("play", "pause", "step", "stop")
 
@@ -72,9 +73,10 @@ class TrainingDesk:
 
     def __init__(self, alive: Callable[[str], bool], root: Path | None = None, keep: float = KEEP) -> None:
         self.alive, self.keep = alive, keep
-        self.root = Path(tempfile.mkdtemp(prefix="both-ways-")) if root is None else root
+        self.root, self._claim = (root, None) if root is not None else claim_folder()
         self._entries: dict[str, Entry] = {}
         self._leaving: set[Path] = set()
+        self._unsent: deque[bytes] = deque()
         self._lock = threading.RLock()
         self._process: subprocess.Popen | None = None
         self._closing = threading.Event()
@@ -177,9 +179,16 @@ class TrainingDesk:
         return self._process.pid if self._process is not None else None
 
     def _send(self, command: dict) -> None:
-        line = (json.dumps(command) + "\n").encode()
+        """Tell the trainer; what it has no ear for now, deep in a step on a busy machine, is told at a later look."""
+        self._running_process()
+        self._unsent.append((json.dumps(command) + "\n").encode())
+        self._deliver()
+
+    def _deliver(self) -> None:
+        """Write what is unsent as far as the pipe takes it: who waited for it would hold up every page."""
         try:
-            self._running_process().stdin.write(line)
+            while self._unsent and self._process.stdin.write(self._unsent[0]) is not None:
+                self._unsent.popleft()
         except OSError:  # it died just now
             self._fail_all()
 
@@ -188,12 +197,14 @@ class TrainingDesk:
             self._fail_all()
             self._process = None
         if self._process is None:
+            self._unsent.clear()
             one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
             home = str(Path(__file__).resolve().parents[3])
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "bert_core.training.live.worker"], stdin=subprocess.PIPE, bufsize=0,
                 stdout=subprocess.DEVNULL, cwd=home, env={**os.environ, **one},
             )
+            os.set_blocking(self._process.stdin.fileno(), False)  # a line goes in whole or not at all
         return self._process
 
     def _fail_all(self) -> None:
@@ -218,6 +229,8 @@ class TrainingDesk:
         """Tell the trainer which runs are watched, and forget those long left."""
         if self._process is not None and self._process.poll() is not None:
             self._fail_all()
+        elif self._process is not None:
+            self._deliver()
         self._sweep()
         now = time.monotonic()
         for run_id, entry in list(self._entries.items()):
@@ -227,7 +240,7 @@ class TrainingDesk:
                 entry.owner_seen = now
             if entry.watchers or (is_there and not entry.left):
                 entry.last_seen = now
-                if not entry.folder.status().ended:
+                if not self._unsent and not entry.folder.status().ended:
                     self._send({"do": "seen", "run": run_id})
             elif now - entry.last_seen > self.keep:
                 self._forget(run_id)
@@ -237,18 +250,24 @@ class TrainingDesk:
     def _stop_running(self, owner: str, but: str | None = None) -> None:
         for run_id, entry in self._entries.items():
             if entry.owner == owner and run_id != but and not entry.folder.status().ended:
-                self._send({"do": "stop", "run": run_id})
+                self._send({"do": "stop", "run": run_id, "why": "another run of yours took its place"})
 
     def _drop_oldest(self, owner: str) -> None:
         own = [r for r, e in self._entries.items() if e.owner == owner and e.folder.status().ended]
         for run_id in own[: max(0, len(own) - KEPT_EACH)]:
             self._forget(run_id)
-        ended = [r for r, e in self._entries.items() if e.folder.status().ended]
-        for run_id in ended[: max(0, len(self._entries) - KEPT_ALL)]:
+        while len(self._entries) > KEPT_ALL or self._bytes() > KEPT_BYTES:
+            run_id = self._least_missed()
+            if run_id is None:
+                return
             self._forget(run_id)
-            ended.remove(run_id)
-        while ended and self._bytes() > KEPT_BYTES:
-            self._forget(ended.pop(0))
+
+    def _least_missed(self) -> str | None:
+        """The ended run to go next: one that nobody watches, else one of who has most; the oldest of those."""
+        each = Counter(entry.owner for entry in self._entries.values())
+        ended = [run_id for run_id, entry in self._entries.items() if entry.folder.status().ended]
+        return min(ended, default=None, key=lambda run_id: (
+            bool(self._entries[run_id].watchers), -each[self._entries[run_id].owner]))
 
     def _bytes(self) -> int:
         return sum(entry.folder.bytes() for entry in self._entries.values())
@@ -283,5 +302,8 @@ class TrainingDesk:
         """End the trainer and remove all files."""
         self._closing.set()
         atexit.unregister(self.close)
-        self._dismiss()
-        shutil.rmtree(self.root, ignore_errors=True)
+        with self._lock:  # not in the middle of a look, which would start another trainer
+            self._dismiss()
+            shutil.rmtree(self.root, ignore_errors=True)
+            if self._claim is not None:
+                self._claim.close()

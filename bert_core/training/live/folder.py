@@ -84,10 +84,19 @@ class RunFolder:
 
     # --- status
 
-    def set_status(self, status: Status) -> None:
-        """Write the status; in vain if the visitor has left and the folder is gone, or the disk is full for now."""
-        with contextlib.suppress(OSError):
+    def set_status(self, status: Status) -> bool:
+        """Write the status; in vain if the visitor has left and the folder is gone.
+
+        Returns:
+            False where the disk took nothing, for now.
+        """
+        try:
             self.write("status.json", json.dumps(dataclasses.asdict(status)).encode())
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
 
     def status(self) -> Status:
         text = self.read_text("status.json")

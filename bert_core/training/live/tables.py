@@ -251,10 +251,12 @@ def split_chosen(chosen: Chosen, seed: int = 0) -> Dataset:
     """
     classes = list(chosen.counts)
     if not MIN_CLASSES <= len(classes) <= MAX_CLASSES:
-        raise ValueError(f"the label column has {len(classes)} classes; {MIN_CLASSES} to {MAX_CLASSES} are taken")
+        raise ValueError(f"the label column has {len(classes)} classes; {MIN_CLASSES} to {MAX_CLASSES} are taken"
+                         + _left_out(chosen))
     rare = [name for name, count in chosen.counts.items() if count < MIN_EACH]
     if rare:
-        raise ValueError(f"class {rare[0]!r} has {chosen.counts[rare[0]]} rows; at least {MIN_EACH} are needed")
+        raise ValueError(f"class {rare[0]!r} has {chosen.counts[rare[0]]} rows; at least {MIN_EACH} are needed"
+                         + _left_out(chosen))
     rng = np.random.default_rng(seed)
     train, test = [], []
     for name in classes:
@@ -264,3 +266,11 @@ def split_chosen(chosen: Chosen, seed: int = 0) -> Dataset:
         test += [rows[i] for i in order[:cut]]
         train += [rows[i] for i in order[cut:]]
     return dataset("own", train, test)
+
+
+def _left_out(chosen: Chosen) -> str:
+    """What may be the reason that classes or rows are missing: the first row that was left out."""
+    if not chosen.bad:
+        return ""
+    first, count = chosen.bad[0], len(chosen.bad)
+    return f" ({count:,} left out, the first in line {first.line}: {first.why})"

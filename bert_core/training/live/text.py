@@ -45,6 +45,21 @@ def shipped_text() -> str:
     return (TEACHING / "world.txt").read_text(encoding="utf-8")
 
 
+def decode_text(data: bytes) -> str:
+    """The text of a file that a visitor brings.
+
+    Raises:
+        ValueError: it is no text, or in another encoding, whose letters would be lost.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("the file is no UTF-8 text; save it as plain text in UTF-8") from None
+    if "\0" in text:
+        raise ValueError("the file is no text; save it as plain text in UTF-8")
+    return text
+
+
 def check_text(text: str) -> str:
     """A visitor's text, if it can be learned from.
 
@@ -53,7 +68,9 @@ def check_text(text: str) -> str:
     """
     if len(text) > MAX_CHARACTERS:
         raise ValueError(f"the text has {len(text):,} characters; at most {MAX_CHARACTERS:,} are taken")
-    clean = re.sub(r"[^\S\n]+", " ", "".join(c for c in text if c == "\n" or c.isprintable()))
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    clean = re.sub(r"[^\S\n]+", " ", lines)  # tabs and no-break spaces part words too
+    clean = "".join(c for c in clean if c == "\n" or c.isprintable())
     count = sum(len(document) for document in documents(clean))
     if count < MIN_SENTENCES:
         raise ValueError(f"the text has {count} sentences; at least {MIN_SENTENCES} are needed, better some hundreds")

@@ -2,18 +2,20 @@
 
 `python -m bert_core.training.live.worker` reads one JSON command a line from
 standard input ({"do": "start" | "play" | "pause" | "step" | "stop" | "seen",
-"run": id} with "folder" and "play" for a start) and tells what it does in the
+"run": id} with "folder" and "play" for a start, and "why" for a stop) and tells what it does in the
 runs' folders. It ends with its standard input, that is, with the server.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import select
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -78,11 +80,15 @@ class Job:
     ready: float = 0.0
     reported: float = 0.0
 
-    def status(self, state: str, place: int = 0, message: str = "") -> None:
-        """Tell the pages."""
+    def now(self, state: str, place: int = 0, message: str = "") -> Status:
+        """Where it is, in this state."""
         step, steps = (self.run.step, self.run.steps) if self.run else (0, 0)
         left = (self.seconds - self.ready) / step * (steps - step) if state == "running" and step else None
-        self.folder.set_status(Status(state, step, steps, self.work, self.seconds, left, place, message))
+        return Status(state, step, steps, self.work, self.seconds, left, place, message)
+
+    def status(self, state: str, place: int = 0, message: str = "") -> None:
+        """Tell the pages."""
+        self.folder.set_status(self.now(state, place, message))
 
     @property
     def goal(self) -> int:
@@ -91,11 +97,16 @@ class Job:
 
 
 class Trainer:
-    """The queue and its runs; the first in the queue has the process until it is done, paused or stopped."""
+    """The queue and its runs; the first in the queue has the process until it is done, paused or stopped.
+
+    Attributes:
+        untold: writes the end of a run, once the disk takes it.
+    """
 
     def __init__(self) -> None:
         self.queue: list[Job] = []
         self.paused: dict[str, Job] = {}
+        self.untold: list[Callable[[], bool]] = []
 
     # --- commands
 
@@ -115,7 +126,7 @@ class Trainer:
         if what == "seen":
             job.lease = time.monotonic() + LEASE
         elif what == "stop":
-            self._end(job, "stopped")
+            self._end(job, "stopped", str(command.get("why", "")))
         elif what == "pause":
             self._pause(job)
         elif what in ("play", "step"):
@@ -155,8 +166,10 @@ class Trainer:
         self.paused.pop(job.id, None)
         if state != "failed":
             _report(job)
-        job.status(state, message=message)
+        tell = functools.partial(job.folder.set_status, job.now(state, message=message))
         job.run = None
+        if not tell():  # nobody writes it again, and a page would wait for this run for ever
+            self.untold.append(tell)
         self._tell_places()
 
     def _tell_places(self) -> None:
@@ -169,6 +182,7 @@ class Trainer:
     def work(self) -> None:
         """One step of the run at the head of the queue, if there is one."""
         self._end_unwatched()
+        self.untold = [tell for tell in self.untold if not tell()]
         if not self.queue:
             return
         job = self.queue[0]
@@ -177,6 +191,9 @@ class Trainer:
             self._after(job)
         except MemoryError:
             self._end(job, "failed", "the trainer ran out of memory; choose a smaller model or text")
+        except OSError as error:
+            why = error.strerror or "nothing can be written"
+            self._end(job, "failed", f"the server can't keep the run's files now ({why})")
         except Exception as error:  # whatever a visitor's text or model does, the next one trains
             self._end(job, "failed", f"{error}".splitlines()[0][:300] if str(error) else type(error).__name__)
 
