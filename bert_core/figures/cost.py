@@ -56,15 +56,15 @@ def memory_figure(config: BertConfig) -> go.Figure:
         name, colour = _PARTS[part]
         figure.add_scatter(x=LENGTHS, y=[getattr(m, part) / 2**20 for m in memories], name=name, mode="lines",
                            line={"color": colour, "width": 3},
-                           hovertemplate="%{x} tokens: %{y:.3g} MB<extra>" + name + "</extra>")
-    theme.style(figure, x="length, tokens", y="activations of one sentence, MB", height=440)
+                           hovertemplate="%{x} tokens: %{y:.3g} MiB<extra>" + name + "</extra>")
+    theme.style(figure, x="length, tokens", y="activations of one sentence, MiB", height=440)
     return _log_axes(figure, config)
 
 
 def _log_axes(figure: go.Figure, config: BertConfig) -> go.Figure:
     """Log-log, with the end of the position table marked."""
     figure.update_xaxes(type="log", tickvals=[16, 32, 64, 128, 256, 512, 1024, 2048, 4096])
-    figure.update_yaxes(type="log", dtick=1)
+    figure.update_yaxes(type="log", dtick=1, tickformat=",")
     end = config.max_tokens
     if LENGTHS[0] < end < LENGTHS[-1]:
         figure.add_vrect(x0=end, x1=LENGTHS[-1], fillcolor=theme.NEUTRAL, opacity=0.12, line_width=0)

@@ -69,7 +69,7 @@ def _sinusoid(loaded: Loaded, _: str) -> str:
     fixed = sinusoid_table(*learned.shape)
     match = float(np.corrcoef(learned.ravel(), fixed.ravel())[0, 1])
     return (f"The file of {Path(loaded.name).name} holds {name}, {learned.shape[0]} × {learned.shape[1]} numbers; "
-            f"their correlation with the sinusoids is {match:.3f}.")
+            f"their correlation with the sinusoids is {'−' if match < 0 else ''}{abs(match):.3f}.")
 
 
 def _prefix(loaded: Loaded, _: str) -> str:
@@ -86,7 +86,7 @@ def _chosen(_: Loaded, __: str) -> str:
 def _gelu(loaded: Loaded, _: str) -> str:
     x = torch.linspace(-6, 6, 24001, dtype=torch.float64)
     gap = float((F.gelu(x) - F.gelu(x, approximate="tanh")).abs().max())
-    return f"This model's config says {loaded.config.hidden_act!r}. The two forms differ by up to {gap:.1e}."
+    return f"This model's config says {loaded.config.hidden_act!r}. The two forms differ by up to {gap:.5f}."
 
 
 def _pieces(loaded: Loaded, text: str) -> str:
@@ -103,7 +103,7 @@ def _parallel(loaded: Loaded, text: str) -> str:
 
 def _memory(loaded: Loaded, _: str) -> str:
     sizes = (256, 512, 1024)
-    parts = (f"{activation_memory(loaded.config, n).total / 2**20:,.0f} MB at {n}" for n in sizes)
+    parts = (f"{activation_memory(loaded.config, n).total / 2**20:,.0f} MiB at {n}" for n in sizes)
     rows = f" Its position table has {loaded.config.max_position_embeddings} rows."
     return f"All activations of this model: {', '.join(parts)} tokens." + (
         rows if isinstance(loaded.model, Model) else "")

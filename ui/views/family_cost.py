@@ -66,7 +66,7 @@ def _numbers(here: Here) -> None:
         rows.append((f"{n:,}", f"{work.total / 1e9:,.2f}", f"{100 * work.scores / work.total:.1f} %",
                      f"{memory.total / 2**20:,.1f}", f"{100 * memory.attention / memory.total:.1f} %"))
     with st.expander("The numbers"):
-        draw(table("Cost of one sentence", ["tokens", "GFLOP", "of it n²", "activations, MB", "of it n²"], rows,
+        draw(table("Cost of one sentence", ["tokens", "GFLOP", "of it n²", "activations, MiB", "of it n²"], rows,
                    range(5)))
 
 
