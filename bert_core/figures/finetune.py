@@ -117,7 +117,8 @@ def space_figure(vectors: np.ndarray, classes: np.ndarray, labels: Sequence[str]
         figure.add_scatter(x=places[chosen, 0], y=places[chosen, 1], mode="markers", name=label,
                            text=plain([texts[i] for i in chosen]), hovertemplate="%{text}<extra>" + label + "</extra>",
                            marker={"color": CLASS_COLOURS[n % len(CLASS_COLOURS)], "size": 8, "opacity": 0.8})
-    return theme.style(figure, x="main axis 1", y="main axis 2", height=380)
+    theme.style(figure, x="main axis 1", y="main axis 2", height=420)
+    return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one axis's distances look longer
 
 
 def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
