@@ -16,7 +16,7 @@ from bert_core.measures.classification import Calibration
 WAY_COLOURS = {"full": theme.BOTH_WAYS, "last": theme.POSITION, "frozen": theme.SEGMENT, "scratch": theme.ONE_WAY}
 CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000")
 #: Share of the axis that a label takes.
-LABEL_HEIGHT = 0.05
+LABEL_HEIGHT = 0.06
 BASELINES = {"words": "bag of words", "lstm": "LSTM"}
 
 
@@ -61,7 +61,7 @@ def accuracy_figure(runs: Sequence[WayCurve], baselines: Mapping[str, float], ch
                            hovertemplate="%{x:.0%} of the run: %{y:.1%}")
     for name, value in named_levels(baselines, chance):
         figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
-                         annotation={"text": name, "font": {"size": 13}}, annotation_position="bottom right")
+                         annotation={"text": name, "font": {"size": 15}}, annotation_position="bottom right")
     theme.style(figure, x="share of the run's epochs", y="right on the test set", height=400)
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
     return figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")

@@ -44,7 +44,7 @@ def errors(run: RunView, epoch: int) -> None:
     wrong = classification.mistakes(found, classes)
     with right:
         st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class.</p>')
-        rows = [(data.test[m.index].text, data.labels[m.given], data.labels[m.true], f"{m.probability:.3f}")
+        rows = [(data.test[m.index].text, data.labels[m.given], data.labels[m.true], f"{100 * m.probability:.1f} %")
                 for m in wrong[:SHOWN_ERRORS]]
         if rows:
             with st.container(height=320, border=False):
@@ -63,7 +63,8 @@ def calibration(run: RunView, epoch: int) -> None:
         st.html(f'<p class="bw-result">Expected calibration error: {100 * found.error:.1f} %. A small point has few '
                 "examples behind it; their number is in the table.</p>")
         st.html(tables.table("How sure, how often right", ("how sure", "how often right", "examples"),
-                             [(f"{c:.3f}", f"{a:.3f}", str(n)) for c, a, n in zip(*found[:3])], numbers=(0, 1, 2)))
+                             [(f"{100 * c:.1f} %", f"{100 * a:.1f} %", str(n)) for c, a, n in zip(*found[:3])],
+                             numbers=(0, 1, 2)))
 
 
 def space(run: RunView, epoch: int) -> None:
