@@ -94,11 +94,11 @@ def calibration_figure(found: Calibration) -> go.Figure:
                        name="as sure as right", hoverinfo="skip")
     figure.add_scatter(x=found.confidence, y=found.accuracy, mode="markers+lines", name="test set",
                        customdata=found.count, marker={"color": theme.BOTH_WAYS, "size": 8 + 3 * np.sqrt(found.count)},
-                       line={"color": theme.BOTH_WAYS, "width": 1.5},
+                       line={"color": theme.BOTH_WAYS, "width": 1.5}, cliponaxis=False,
                        hovertemplate="%{x:.0%} sure, %{y:.0%} right, %{customdata} examples<extra></extra>")
     theme.style(figure, x="how sure it is", y="how often it is right", height=340)
     figure.update_xaxes(range=[0, 1.03], tickformat=".0%")
-    return figure.update_yaxes(range=[0, 1.06], tickformat=".0%")
+    return figure.update_yaxes(range=[0, 1.12], tickformat=".0%")
 
 
 def main_axes(vectors: np.ndarray) -> np.ndarray:
