@@ -130,4 +130,5 @@ def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
         showscale=False, hovertemplate="%{y}, [CLS] to %{x}: %{z:.3f}<extra></extra>",
     ))
     theme.style(figure, x="token looked at", y="", height=300)
+    figure.update_yaxes(autorange="reversed", showgrid=False)  # layer 1 on top, as on the [CLS] page
     return figure.update_xaxes(tickvals=names, ticktext=plain(tokens), tickangle=-45)

@@ -69,6 +69,7 @@ def calibration(run: RunView, epoch: int) -> None:
 
 def space(run: RunView, epoch: int) -> None:
     """Where the [CLS] vectors of the test set lie, before and after."""
+    say_unmoved(run)
     data = runs.data_of(run)
     columns = st.columns(2, gap="large")
     for column, number, name in ((columns[0], run.folder.frames()[0], "before"), (columns[1], epoch, "after")):
@@ -83,8 +84,15 @@ def space(run: RunView, epoch: int) -> None:
                          for text, label, place in zip(texts, classes, figures.main_axes(vectors).tolist())]))
 
 
+def say_unmoved(run: RunView) -> None:
+    """A line above two pictures that can't differ."""
+    if run.spec.way == "frozen":
+        notices.note("Only the head learned here. The encoder is as it was, so before and after are the same.")
+
+
 def attention(run: RunView, epoch: int) -> None:
     """What [CLS] looks at in each layer for the sentence above, before and after."""
+    say_unmoved(run)
     words = task_words().get(run.spec.task, {"example": runs.data_of(run).test[0].text})
     text = st.session_state.get(f"try_{run.spec.task}") or words["example"]
     columns = st.columns(2, gap="large")
