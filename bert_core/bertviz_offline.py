@@ -56,9 +56,9 @@ def page(trace: Trace, view: str, layer: int = 0, head: int = 0) -> str:
 
 
 def height(trace: Trace, view: str) -> int:
-    """Pixels that the view takes."""
+    """Pixels that the view takes; a model view of many layers or tokens is scrolled in its frame."""
     layers = trace.config.num_hidden_layers
-    return {"Head view": 110 + 23 * len(trace), "Model view": 130 + 85 * layers,
+    return {"Head view": 110 + 23 * len(trace), "Model view": min(1400, max(240, 120 + 7 * layers * len(trace))),
             "Neuron view": 160 + 26 * len(trace)}[view]
 
 

@@ -123,6 +123,12 @@ function formatNumber(value) {
   return size !== 0 && (size < 0.001 || size >= 1e5) ? value.toExponential(2) : value.toFixed(size < 1 ? 4 : 3);
 }
 
+// The same to be read, not copied: a minus sign, and 0.00072 instead of 7.20e-4.
+function readNumber(value) {
+  const size = Math.abs(value), text = size < 0.001 && size >= 1e-6 ? value.toPrecision(2) : formatNumber(value);
+  return text.replace("-", "−").replace("e-", "e−");
+}
+
 // 0.0713 -> "7.1 %"
 function percent(p) {
   if (p > 0 && p < 0.001) return "<0.1 %";
@@ -220,10 +226,11 @@ function luminance(colour) {
 
 // --- canvases ----------------------------------------------------------------
 
-// A canvas of width x height CSS pixels, sharp on any screen, named for readers.
-function canvas(parent, name, width, height, label) {
+// A canvas of width x height CSS pixels, sharp on any screen, named for readers. `stretch`: how much wider its style may
+// make it.
+function canvas(parent, name, width, height, label, stretch = 1) {
   const element = child(parent, "canvas", name, { role: "img", "aria-label": label, tabindex: "0" });
-  const ratio = Math.min(window.devicePixelRatio || 1, 3);
+  const ratio = Math.min((window.devicePixelRatio || 1) * stretch, 3);
   element.width = Math.round(width * ratio);
   element.height = Math.round(height * ratio);
   element.style.width = `${width}px`;

@@ -12,7 +12,7 @@ export default function (component) {
 function drawBlocks(root, blocks, changed) {
   root.replaceChildren(...blocks.map((block) => {
     const box = make("div", "effect-block"), table = make("table");
-    const moved = changed ? `moved by ${formatNumber(block.divergence)} nats (KL)` : "nothing changed yet";
+    const moved = changed ? `moved by ${readNumber(block.divergence)} nats (KL)` : "nothing changed yet";
     const title = make("caption", "", block.title);
     title.append(make("span", "effect-quiet", block.by ? ` ${block.by}` : ""), make("span", "effect-moved", moved));
     table.append(title);

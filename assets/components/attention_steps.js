@@ -67,7 +67,7 @@ function drawStepper(view, parent) {
 
 // The step in words, with this query's and key's numbers.
 function sentence(view) {
-  const { data, key, step } = view, a = data.arrays, f = formatNumber;
+  const { data, key, step } = view, a = data.arrays, f = readNumber;
   const to = `“${data.tokens[key]}”`, size = a.query.data.length;
   const numbers = [
     `q · k = ${f(a.dots.data[key])} for ${to}`,
@@ -106,10 +106,10 @@ function drawTable(view, parent) {
 function stepCell(view, field, i, limit) {
   const { data, paint } = view, value = data.arrays[field].data[i], cell = make("td", "", "", { "data-field": field });
   if (field === "blocked") {
-    cell.textContent = value ? "✕ blocked" : formatNumber(data.arrays.scores.data[i]);
+    cell.textContent = value ? "✕ blocked" : readNumber(data.arrays.scores.data[i]);
     return cell;
   }
-  cell.textContent = formatNumber(value);
+  cell.textContent = readNumber(value);
   const scale = field === "dots" ? limit * Math.sqrt(data.arrays.query.data.length) : limit;
   const colour = field === "weights" ? probabilityColour(value, paint) : signedColour(value, scale, paint);
   cell.style.background = rgb(colour);
@@ -123,7 +123,7 @@ function stepCell(view, field, i, limit) {
 function softmaxStrips({ arrays: a, tokens }, key) {
   const open = [...a.scores.data].map((score, i) => (a.blocked.data[i] ? -Infinity : score));
   const top = Math.max(...open), powers = open.map((score) => (top === -Infinity ? 0 : Math.exp(score - top)));
-  const total = powers.reduce((sum, power) => sum + power, 0), f = formatNumber;
+  const total = powers.reduce((sum, power) => sum + power, 0), f = readNumber;
   return [
     ["score of every key, less the largest", open.map((score) => (score === -Infinity ? 0 : score - top)), `largest ${f(top)}`],
     ["e to that; 0 where blocked", powers, `sum ${f(total)}`],
@@ -139,10 +139,10 @@ function strips(view) {
   if (step === 3) return softmaxStrips(data, key);
   if (step < 4) return [
     [`query of ${query}`, a.query.data, `${size} numbers`], [`key of ${token}`, k, `${size} numbers`],
-    ["query × key", a.query.data.map((q, i) => q * k[i]), `sum ${formatNumber(a.dots.data[key])}`],
+    ["query × key", a.query.data.map((q, i) => q * k[i]), `sum ${readNumber(a.dots.data[key])}`],
   ];
   if (step === 4) return [
-    [`value of ${token}`, v, `times ${formatNumber(a.weights.data[key])}`],
+    [`value of ${token}`, v, `times ${readNumber(a.weights.data[key])}`],
     [`weight × value of ${token}`, v.map((x) => x * a.weights.data[key]), "one of the addends"],
     ["sum over all tokens: the head's context", a.context.data, `${size} numbers`],
   ];
@@ -171,14 +171,14 @@ function drawOperands(view, parent) {
 
 function drawStrip(view, box, title, numbers) {
   const width = Math.min(box.parentElement.clientWidth || 340, 900), limit = Math.max(...numbers.map(Math.abs));
-  const label = `${title}: ${numbers.length} numbers from ${formatNumber(Math.min(...numbers))} to ${formatNumber(Math.max(...numbers))}. ` +
+  const label = `${title}: ${numbers.length} numbers from ${readNumber(Math.min(...numbers))} to ${readNumber(Math.max(...numbers))}. ` +
     "Left and Right read them one by one.";
   const { element, context } = canvas(box, "steps-canvas", width, 30, label);
   drawMap(context, 0, 0, width, 30, 1, numbers.length, (_, c) => signedColour(numbers[c], limit, view.paint));
   const says = child(box, "output", "steps-value");
   says.textContent = "";
   let at = -1;
-  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `[${at}] ${formatNumber(numbers[at])}`; };
+  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `[${at}] ${readNumber(numbers[at])}`; };
   element.onpointermove = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
   element.onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -193,7 +193,7 @@ function drawNorms(view, parent) {
   norms.forEach((norm, i) => {
     const line = make("li", i === view.data.head ? "on" : ""), bar = make("span", "steps-bar");
     bar.style.setProperty("--p", `${(100 * norm) / top}%`);
-    line.append(make("span", "", `head ${i + 1}`), bar, make("span", "", formatNumber(norm)));
+    line.append(make("span", "", `head ${i + 1}`), bar, make("span", "", readNumber(norm)));
     list.append(line);
   });
   parent.replaceChildren(make("figcaption", "steps-title", "Length of every head's part in this token's change"), list);

@@ -9,8 +9,8 @@ export default function (component) {
   const panels = child(parentElement, "div", "cmp-panels");
   const hint = child(parentElement, "p", "cmp-hint");
   hint.textContent = state.hint;
+  panels.classList.toggle("cmp-many", state.readers[0].drawn.length > 16);
   const view = { row: null }; // null: each reader's own guessing row
-  panels.style.setProperty("--cmp-least", state.readers[0].drawn.length > 16 ? "21rem" : "13rem");
   const draw = () => {
     const look = theme(parentElement);
     panels.replaceChildren(...state.readers.map((reader, n) => panel(reader, n, state, look, view, move, open)));
@@ -75,7 +75,7 @@ function panel(reader, n, state, look, view, move, open) {
 function drawReader(box, reader, n, state, look, view) {
   const count = reader.drawn.length, size = (SIZE - GUTTER - RIGHT) / count, row = rowOf(view, reader);
   const { context } = canvas(box.querySelector(".cmp-map-box"), "cmp-map", SIZE, TOP + size * count,
-    `${reader.title}: ${count} by ${count} map, rows look at columns; up and down choose a row`);
+    `${reader.title}: ${count} by ${count} map, rows look at columns; up and down choose a row`, 1.6);
   for (let q = 0; q < count; q++) reader.drawn.forEach((k, column) => {
     if (!allowed(state, n, reader, q, k)) return;
     context.fillStyle = rgb(mix(probabilityColour(weight(state, n, reader, q, k), look), look.ink, 0.05));
@@ -115,15 +115,15 @@ function spoken(state, n, reader, q) {
   const name = `“${reader.tokens[reader.drawn[q]]}” (${reader.drawn[q]})`;
   if (reader.what === "mask") return `${name} may see ${seen.length} of ${reader.tokens.length} tokens.`;
   const best = seen.sort((a, b) => weight(state, n, reader, q, b[1]) - weight(state, n, reader, q, a[1])).slice(0, 3);
-  return `${name} looks at ${best.map(([token, k]) => `${token} ${percent(weight(state, n, reader, q, k))}`).join(", ")}.`;
+  return `${name} looks at ${best.map(([token, k]) => `“${token}” ${percent(weight(state, n, reader, q, k))}`).join(", ")}.`;
 }
 
 function drawHeads(box, reader, n, state, look, open) {
   const [layers, heads] = state.arrays[`right${n}`].shape, shares = state.arrays[`right${n}`].data;
   const left = 22, size = (SIZE - left) / heads, height = layers * size + 16;
   const { element, context } = canvas(box.querySelector(".cmp-heads-box"), "cmp-heads", SIZE, height,
-    `${reader.title}: share of each head's attention that goes right of the hidden word; arrow keys choose a head`);
-  context.font = `11px ${look.font}`;
+    `${reader.title}: share of each head's attention that goes right of the hidden word; arrow keys choose a head`, 1.6);
+  context.font = `13px ${look.font}`;
   context.textBaseline = "middle";
   for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
     context.fillStyle = rgb(mix(probabilityColour(shares[layer * heads + head], look), look.ink, 0.05));

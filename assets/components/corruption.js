@@ -25,7 +25,7 @@ function tokenColumn(token) {
 }
 
 function tallyRows(tally, candidates, draws) {
-  const caption = make("caption", "", `${draws.toLocaleString("en")} draws over ${candidates} pieces, against what is expected (± two standard deviations)`);
+  const caption = make("caption", "", `${draws.toLocaleString("en")} draws over ${candidates} pieces, against what is expected (± two standard deviations; in the bars, between the two lines)`);
   const head = make("thead"), line = head.appendChild(make("tr"));
   for (const name of ["outcome", "counted", "expected", "share of the chosen", ""]) line.appendChild(name ? make("th", "", name, { scope: "col" }) : make("td"));
   const body = make("tbody");

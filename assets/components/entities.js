@@ -22,7 +22,7 @@ export default function (component) {
   draw();
   text.onkeydown = (event) => moveWord(event, text);
   numbersTable(root, "Probability of every label for every token", ["token", ...payload.labels],
-    () => payload.tokens.map((token, t) => [`${t} ${token}`, ...payload.labels.map((_, l) => probability(payload, t, l))]));
+    () => payload.tokens.map((token, t) => [`${t + 1} ${token}`, ...payload.labels.map((_, l) => probability(payload, t, l))]));
   onThemeChange(parentElement, draw);
 }
 

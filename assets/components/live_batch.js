@@ -1,14 +1,15 @@
 // Some sentence pairs of one training step: what was chosen, what became of it, and the labels of the loss.
 // data: {pairs: [{tokens: [{t: seen, o: outcome, y: label or "", b: in the second sentence}], label: NSP label}]}
 
-const OUTCOME_WORDS = { masked: "became [MASK]", random: "became a random word", kept: "kept as it is", untouched: "not chosen" };
+const OUTCOME_WORDS = { masked: "became [MASK]", random: "became a random piece", kept: "kept as it is", untouched: "not chosen" };
 
 export default function (component) {
   const { parentElement: parent, data } = component;
   const { pairs } = unpack(data);
   theme(parent);
   const legend = child(parent, "p", "lb-legend");
-  legend.replaceChildren(...["masked", "random", "kept"].map((name) => make("span", `lb-dot lb-${name}`, OUTCOME_WORDS[name])));
+  legend.replaceChildren(...["masked", "random", "kept"].map((name) => make("span", `lb-dot lb-${name}`, OUTCOME_WORDS[name])),
+    make("span", "lb-dot lb-second", "underlined: second sentence"));
   const list = child(parent, "ol", "lb-list", { "aria-label": "Sentence pairs of this step" });
   list.replaceChildren(...pairs.map(card));
   numbersTable(parent, "Chosen pieces of these pairs: the loss counts here and nowhere else", ["pair", "position", "outcome", "seen", "label"],

@@ -160,9 +160,11 @@ function bigMap(panel, film, state, look, size, weight) {
   const { element, context } = canvas(panel, "film-map", width, width, "Attention of the chosen head: rows look at columns");
   drawMap(context, edge, edge, cell * size, cell * size, size, size, (q, k) => probabilityColour(weight(q, k), look));
   context.fillStyle = rgb(look.ink);
-  context.font = `${Math.max(9, Math.min(14, cell * 0.72))}px ${look.font}`;
+  context.font = `${Math.max(12, Math.min(15, cell * 0.72))}px ${look.font}`;
   context.textBaseline = "middle";
+  const every = Math.ceil(13 / cell); // of many tokens only those that fit
   film.tokens.forEach((token, i) => {
+    if (i % every) return;
     const at = edge + (i + 0.5) * cell, text = token.length > 9 ? `${token.slice(0, 8)}…` : token;
     context.textAlign = "right";
     context.fillText(text, edge - 5, at);

@@ -13,12 +13,13 @@ export default function (component) {
   const draw = () => {
     const look = theme(parentElement);
     panels.replaceChildren(...state.panels.map((panel) => mapPanel(panel, state, look, cursor, move)));
+    for (const frame of panels.querySelectorAll(".bw-ticked")) mapTicks(frame, state);
     read();
   };
   const read = () => {
     for (const mark of panels.querySelectorAll(".bw-cursor")) placeCursor(mark, cursor, rows, columns);
     readout.textContent = rows === 0 ? "" : `${state.row_word} ${state.rows[cursor.r]}, ${state.column_word} ${state.columns[cursor.c]}: `
-      + state.panels.map((p) => `${p.title.toLowerCase()} ${formatNumber(cell(state, p, cursor.r, cursor.c))}`).join(", ");
+      + state.panels.map((p) => `${p.title.toLowerCase()} ${readNumber(cell(state, p, cursor.r, cursor.c))}`).join(", ");
   };
   const move = (r, c) => {
     const left = cursor.r;
@@ -28,6 +29,7 @@ export default function (component) {
     if (cursor.r !== left && !isWhole(state)) fillTable();
   };
   draw();
+  onWidthChange(panels, draw);
   const fillTable = mapTable(parentElement, state, cursor);
   onThemeChange(parentElement, draw);
 }
@@ -54,7 +56,8 @@ function mapPanel(panel, state, look, cursor, move) {
     return panel.signed ? signedColour(value, panel.limit, look) : probabilityColour(value, look);
   });
   frame.appendChild(make("span", "bw-cursor"));
-  mapTicks(frame, state);
+  frame.classList.add("bw-ticked");
+  frame.classList.toggle("bw-worded", state.ticks !== undefined);
   const at = (event) => {
     const place = element.getBoundingClientRect();
     move(Math.floor(((event.clientY - place.top) / place.height) * rows),
@@ -72,11 +75,13 @@ function mapPanel(panel, state, look, cursor, move) {
   return box;
 }
 
-// Names along the top and the left: of every line where they fit, else of some.
+// Names along the top and the left: of every line where they fit, else of every second, fourth, and so on.
 function mapTicks(frame, state) {
   for (const [side, names] of [["top", state.ticks ?? state.columns], ["left", state.ticks ?? state.rows]]) {
-    const every = names.length > 32 ? 2 ** Math.ceil(Math.log2(names.length / 8)) : 1;
+    const pitch = frame.clientWidth / names.length, room = (state.ticks ? 13.5 : 40) * typeScale(); // a line of type, or a number
+    const every = state.ticks ? Math.ceil(room / pitch) : 2 ** Math.ceil(Math.log2(Math.max(1, room / pitch)));
     const axis = make("span", `bw-ticks bw-ticks-${side}`, "", { "aria-hidden": "true" });
+    axis.style.fontSize = `${Math.min(15.3 * typeScale(), Math.max(12.5 * typeScale(), 0.87 * pitch * every))}px`;
     for (let n = 0; n < names.length; n += every) {
       const tick = make("span", "", String(names[n]));
       tick.style[side === "top" ? "left" : "top"] = `${(100 * (n + 0.5)) / names.length}%`;
@@ -84,8 +89,6 @@ function mapTicks(frame, state) {
     }
     frame.appendChild(axis);
   }
-  frame.classList.add("bw-ticked");
-  frame.classList.toggle("bw-worded", state.ticks !== undefined);
 }
 
 function placeCursor(mark, cursor, rows, columns) {
@@ -102,7 +105,7 @@ function mapLegend(panel, look) {
   const box = make("div", "bw-legend");
   const strip = make("span", "bw-ramp");
   strip.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
-  const low = panel.signed ? formatNumber(-panel.limit) : "0", high = panel.signed ? formatNumber(panel.limit) : "1";
+  const low = panel.signed ? readNumber(-panel.limit) : "0", high = panel.signed ? readNumber(panel.limit) : "1";
   box.append(make("span", "", low), strip, make("span", "", high));
   return box;
 }

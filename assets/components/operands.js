@@ -23,7 +23,7 @@ function drawOperands(frame, line, payload, state, look) {
   const width = Math.max(260, Math.min(frame.clientWidth || 640, 1400));
   const height = payload.rows.length * (STRIP + NAME + GAP);
   const { element, context } = canvas(frame, "bw-strips", width, height, payload.label);
-  context.font = "14px system-ui, sans-serif";
+  context.font = `${15 * typeScale()}px ${look.font}`;
   context.textBaseline = "middle";
   payload.rows.forEach((row, r) => {
     const y = r * (STRIP + NAME + GAP);
@@ -38,11 +38,15 @@ function drawOperands(frame, line, payload, state, look) {
   });
   const x = (state.at + 0.5) * width / payload.size;
   context.strokeStyle = rgb(look.ink);
-  context.beginPath();
-  context.moveTo(x, 0);
-  context.lineTo(x, height);
-  context.stroke();
-  line.textContent = `dimension ${state.at}: ` + payload.rows.map((row, r) => `${row.name} ${formatNumber(operand(payload, r, state.at))}`).join(" · ");
+  context.lineWidth = 2;
+  payload.rows.forEach((_, r) => { // across the strips, not through their names
+    const y = r * (STRIP + NAME + GAP) + NAME;
+    context.beginPath();
+    context.moveTo(x, y - 3);
+    context.lineTo(x, y + STRIP + 3);
+    context.stroke();
+  });
+  line.textContent = `dimension ${state.at}: ` + payload.rows.map((row, r) => `${row.name} ${readNumber(operand(payload, r, state.at))}`).join(" · ");
   const move = (d) => {
     state.at = Math.max(0, Math.min(payload.size - 1, d));
     drawOperands(frame, line, payload, state, look);

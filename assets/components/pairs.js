@@ -4,6 +4,7 @@ export default function (component) {
   const { parentElement, data } = component;
   const { tokens, first, second, first_name, second_name, caption } = unpack(data);
   theme(parentElement);
+  child(parentElement, "h2", "bw-title").textContent = caption;
   const key = child(parentElement, "p", "bw-key");
   key.replaceChildren(make("span", "bw-dot bw-dot-first"), make("span", "", first_name),
     make("span", "bw-dot bw-dot-second"), make("span", "", second_name));

@@ -89,7 +89,7 @@ function hatch(context, g, payload, look) {
 // P(start) as bars along the rows, P(end) along the columns, tokens where they fit.
 function margins(context, g, payload, look) {
   const { start, end } = payload.arrays, hue = look.dark ? [86, 180, 233] : [0, 114, 178];
-  context.font = `${Math.min(15, Math.max(9, g.cell - 2))}px system-ui, sans-serif`;
+  context.font = `${Math.min(15, Math.max(11, g.cell - 1))}px ${look.font}`;
   context.textBaseline = "middle";
   for (let t = 0; t < g.count; t++) {
     const at = g.margin + t * g.cell, bar = g.margin - 14;
@@ -100,7 +100,7 @@ function margins(context, g, payload, look) {
     if (g.labels) token(context, payload.tokens[t], at + g.cell / 2, g, look);
   }
   context.fillStyle = rgb(look.ink);
-  context.font = "13px system-ui, sans-serif";
+  context.font = `15px ${look.font}`;
   context.textAlign = "left";
   context.fillText("end →", g.labels ? 40 : g.margin, 8);
   context.fillText("start ↓", 0, g.labels ? 40 : 22);

@@ -5,7 +5,8 @@ export default function (component) {
   const state = unpack(data);
   const body = child(parentElement, "div", "bw-two");
   const words = child(body, "div", "bw-contrast");
-  words.replaceChildren(wordList(`More likely in ${state.first_name}`, state.down), wordList(`More likely in ${state.second_name}`, state.up));
+  words.replaceChildren(wordList(`More likely in ${state.first_name}`, state.down, "bw-down"),
+    wordList(`More likely in ${state.second_name}`, state.up, "bw-up"));
   const picture = child(body, "div", "bw-picture");
   const figure = child(picture, "figure", "bw-scatter");
   const readout = child(picture, "p", "bw-readout", { "aria-live": "polite" });
@@ -37,8 +38,8 @@ export default function (component) {
   onThemeChange(parentElement, bind);
 }
 
-function wordList(title, rows) {
-  const box = make("section");
+function wordList(title, rows, way) {
+  const box = make("section", way);
   box.appendChild(make("h2", "", title));
   const list = make("ol");
   for (const row of rows) {
@@ -51,7 +52,7 @@ function wordList(title, rows) {
   return box;
 }
 
-const EDGE = 66;
+const EDGE = 78;
 
 function scatterSize(figure) {
   return Math.max(260, Math.min(620, figure.clientWidth || 620));
@@ -92,11 +93,11 @@ function drawScatter(figure, state, marked) {
 
 function axes(context, state, look, size, span) {
   context.fillStyle = rgb(look.ink, 0.75);
-  context.font = `14px ${look.font}`;
+  context.font = `16px ${look.font}`;
   context.textAlign = "center";
   for (let power = 0; power >= state.low; power -= state.low < -8 ? 4 : 2) {
     const [x] = place(state, size, power, 0), [, y] = place(state, size, 0, power);
-    const label = power < -4 ? `10${[...String(power)].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")}` : `${100 * 10 ** power} %`;
+    const label = power < -4 ? `10${[...String(power + 2)].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)]).join("")} %` : `${100 * 10 ** power} %`;
     context.textAlign = power === 0 ? "right" : "center";
     context.fillText(label, x, 12 + span + 18);
     context.textAlign = "right";
@@ -113,7 +114,7 @@ function axes(context, state, look, size, span) {
 
 // Names of the pieces that changed most, beside their points.
 function labelBest(context, state, look, size) {
-  context.font = `600 15px ${look.font}`;
+  context.font = `600 17px ${look.font}`;
   context.fillStyle = rgb(look.ink);
   const taken = [];
   const changed = [...state.up.slice(0, 4), ...state.down.slice(0, 4)];
@@ -122,7 +123,7 @@ function labelBest(context, state, look, size) {
     if (n < 0) continue;
     const [x, y] = place(state, size, state.arrays.first.data[n], state.arrays.second.data[n]);
     const right = x > size * 0.7, wide = context.measureText(row.t).width, from = right ? x - 8 - wide : x + 8;
-    if (taken.some(([a, b, w]) => from < a + w && a < from + wide && Math.abs(b - y) < 15)) continue; // one over another reads as neither
+    if (taken.some(([a, b, w]) => from < a + w && a < from + wide && Math.abs(b - y) < 17)) continue; // one over another reads as neither
     taken.push([from, y, wide]);
     context.lineWidth = 4;
     context.strokeStyle = rgb(look.paper, 0.85);

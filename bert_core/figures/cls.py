@@ -17,9 +17,13 @@ def layer_names(count: int) -> list[str]:
     return ["input", *(str(n) for n in range(1, count))]
 
 
-def numbered(tokens: Sequence[str]) -> list[str]:
-    """Tokens with their position, so that repeated ones stay apart; plotly shows them literally."""
-    return [f"{n} {escape(token)}" for n, token in enumerate(tokens)]
+def numbered(tokens: Sequence[str], first: int = 0) -> list[str]:
+    """Tokens with their position, so that repeated ones stay apart; plotly shows them literally.
+
+    Args:
+        first: position of the first; 1 where [CLS], at 0, is not among them.
+    """
+    return [f"{n} {escape(token)}" for n, token in enumerate(tokens, first)]
 
 
 def probe_figure(probe: Probe, reading: Array) -> go.Figure:
@@ -69,7 +73,7 @@ def arrival_figure(distances: Array) -> go.Figure:
     """
     figure = go.Figure(go.Scatter(
         x=layer_names(len(distances)), y=distances, mode="lines+markers", fill="tozeroy",
-        line={"color": theme.BOTH_WAYS, "width": 3}, marker={"size": 9},
+        line={"color": theme.BOTH_WAYS, "width": 3}, marker={"size": 9}, cliponaxis=False,
         hovertemplate="layer %{x}: 1 − cosine = %{y:.4f}<extra></extra>"))
     theme.style(figure, "layer", "1 − cosine of old and new [CLS]", height=300)
     figure.update_xaxes(type="category")

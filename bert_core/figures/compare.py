@@ -30,10 +30,6 @@ def window_around(length: int, place: int, limit: int = MAX_DRAWN) -> tuple[int,
     return start, min(length, start + limit)
 
 
-def labels(tokens: Sequence[str]) -> list[str]:
-    """Token texts with their positions, so that repeated ones stay apart."""
-    return [f"{token} <sub>{n}</sub>" for n, token in enumerate(map(escape, tokens))]
-
 
 def escape(token: str) -> str:
     """A token as plotly shows it literally: it reads a little HTML in labels."""

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bert_core.figures import theme
-from bert_core.figures.compare import COLOURS, DASHES, MARKERS, NAMES, escape, labels
+from bert_core.figures.compare import COLOURS, DASHES, MARKERS, NAMES, escape
 from bert_core.measures.compare_pairs import Tally
 from bert_core.measures.reveal import Curve, Step
 from bert_core.measures.surprise import Surprise
@@ -65,7 +65,7 @@ def surprise_figure(found: Sequence[Surprise]) -> go.Figure:
     """Nats of surprise for each token, a line a reader; readers with other tokens are left out."""
     figure = go.Figure()
     tokens = found[0].tokens
-    names = labels(tokens)
+    names = [f"{place} {escape(token)}" for place, token in zip(found[0].places, tokens, strict=True)]
     for one in found:
         if one.tokens != tokens:
             continue
@@ -76,7 +76,7 @@ def surprise_figure(found: Sequence[Surprise]) -> go.Figure:
             marker={"symbol": MARKERS[one.reader], "size": 9, "color": colour},
             hovertemplate=f"%{{x}}<br>%{{y:.2f}} nats<extra>{NAMES[one.reader]}</extra>",
         )
-    theme.style(figure, "token", "surprise −ln p (nats)", 460)
+    theme.style(figure, "token", "surprise, nats", 520)
     figure.update_yaxes(rangemode="tozero")
     figure.update_xaxes(type="category", tickangle=-45)
     return figure
@@ -98,6 +98,7 @@ def pairs_figure(parts: Mapping[str, Mapping[str, Tally]], looks: Mapping[str, s
         ends = np.array([tally.interval for tally in some]).reshape(-1, 2)
         figure.add_scatter(
             x=rates, y=[kind for kind in kinds if kind in tallies], mode="markers", name=model,
+            orientation="h",  # side by side in their row; without it plotly moves them along the rates
             marker={"symbol": MARKERS[reader], "size": 12, "color": COLOURS[reader]},
             error_x={"type": "data", "array": ends[:, 1] - rates, "arrayminus": rates - ends[:, 0],
                      "color": COLOURS[reader], "thickness": 1.5},
@@ -105,7 +106,7 @@ def pairs_figure(parts: Mapping[str, Mapping[str, Tally]], looks: Mapping[str, s
             hovertemplate="%{y}<br>%{x:.0%}: %{customdata[0]} of %{customdata[1]}" f"<extra>{model}</extra>",
         )
     figure.add_vline(x=0.5, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
-    theme.style(figure, "pairs judged right (dotted: guessing)", "", 160 + 34 * len(kinds))
+    theme.style(figure, "judged right (dotted: guessing)", "", 160 + 34 * len(kinds))
     figure.update_xaxes(range=[0, 1.04], tickformat=".0%")
     figure.update_yaxes(autorange="reversed", type="category")
     figure.update_layout(scattermode="group", scattergap=0.5)

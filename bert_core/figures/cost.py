@@ -64,7 +64,7 @@ def memory_figure(config: BertConfig) -> go.Figure:
 def _log_axes(figure: go.Figure, config: BertConfig) -> go.Figure:
     """Log-log, with the end of the position table marked."""
     figure.update_xaxes(type="log", tickvals=[16, 32, 64, 128, 256, 512, 1024, 2048, 4096])
-    figure.update_yaxes(type="log", dtick=1)
+    figure.update_yaxes(type="log", dtick=1, tickformat=",")
     end = config.max_tokens
     if LENGTHS[0] < end < LENGTHS[-1]:
         figure.add_vrect(x0=end, x1=LENGTHS[-1], fillcolor=theme.NEUTRAL, opacity=0.12, line_width=0)

@@ -13,11 +13,15 @@ from bert_core.figures.compare import escape
 from bert_core.sizes import Part, parameter_table
 from bert_core.trace import Trace
 
-#: Colour of a part by the words its name contains; the first that fits.
-_COLOURS = (
-    ("word embeddings", theme.TOKEN), ("segment", theme.SEGMENT), ("position", theme.POSITION),
-    ("attention", "#56B4E9"), ("feed-forward", "#D9A441"), ("decoder", theme.TOKEN),
+#: Kind and colour of a part by the words its name contains; the first that fits. A layer's last LayerNorm closes
+#: its feed-forward part, as in the paper's block.
+_KINDS = (
+    ("word embeddings", "word embeddings", theme.TOKEN), ("segment", "segment embeddings", theme.SEGMENT),
+    ("position", "position embeddings", theme.POSITION), ("attention", "attention", "#56B4E9"),
+    ("feed-forward", "feed-forward", "#D9A441"), ("output LayerNorm", "feed-forward", "#D9A441"),
+    ("decoder", "decoder", theme.TOKEN),
 )
+_REST = ("the rest", theme.NEUTRAL)
 #: Frame of a group: opaque, because Plotly chooses the ink of its name by this colour alone.
 _GROUP = "#5F6570"
 
@@ -76,7 +80,29 @@ def anatomy_figure(nodes: tuple[Node, ...]) -> go.Figure:
 def _colour(node: Node) -> str:
     if node.parent in ("", "all"):
         return _GROUP
-    return next((colour for words, colour in _COLOURS if words in node.label), theme.NEUTRAL)
+    return _kind(node)[1]
+
+
+def _kind(node: Node) -> tuple[str, str]:
+    """Name and colour of the kind that a part belongs to."""
+    return next(((kind, colour) for words, kind, colour in _KINDS if words in node.label), _REST)
+
+
+class Kind(NamedTuple):
+    """All parts of one kind together: what a colour of the treemap means."""
+
+    name: str
+    colour: str
+    count: int
+
+
+def anatomy_kinds(nodes: tuple[Node, ...]) -> tuple[Kind, ...]:
+    """The kinds of parts, largest first; they add up to all parameters."""
+    counts: dict[tuple[str, str], int] = {}
+    for node in nodes:
+        if node.parent not in ("", "all"):
+            counts[_kind(node)] = counts.get(_kind(node), 0) + node.count
+    return tuple(Kind(*kind, count) for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 
 class Summary(NamedTuple):

@@ -69,7 +69,7 @@ def _sinusoid(loaded: Loaded, _: str) -> str:
     fixed = sinusoid_table(*learned.shape)
     match = float(np.corrcoef(learned.ravel(), fixed.ravel())[0, 1])
     return (f"The file of {Path(loaded.name).name} holds {name}, {learned.shape[0]} × {learned.shape[1]} numbers; "
-            f"their correlation with the sinusoids is {match:.3f}.")
+            f"their correlation with the sinusoids is {'−' if match < 0 else ''}{abs(match):.3f}.")
 
 
 def _prefix(loaded: Loaded, _: str) -> str:
@@ -86,7 +86,7 @@ def _chosen(_: Loaded, __: str) -> str:
 def _gelu(loaded: Loaded, _: str) -> str:
     x = torch.linspace(-6, 6, 24001, dtype=torch.float64)
     gap = float((F.gelu(x) - F.gelu(x, approximate="tanh")).abs().max())
-    return f"This model's config says {loaded.config.hidden_act!r}. The two forms differ by up to {gap:.1e}."
+    return f"This model's config says {loaded.config.hidden_act!r}. The two forms differ by up to {gap:.5f}."
 
 
 def _pieces(loaded: Loaded, text: str) -> str:

@@ -16,7 +16,7 @@ from bert_core.measures.classification import Calibration
 WAY_COLOURS = {"full": theme.BOTH_WAYS, "last": theme.POSITION, "frozen": theme.SEGMENT, "scratch": theme.ONE_WAY}
 CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000")
 #: Share of the axis that a label takes.
-LABEL_HEIGHT = 0.05
+LABEL_HEIGHT = 0.06
 BASELINES = {"words": "bag of words", "lstm": "LSTM"}
 
 
@@ -61,7 +61,7 @@ def accuracy_figure(runs: Sequence[WayCurve], baselines: Mapping[str, float], ch
                            hovertemplate="%{x:.0%} of the run: %{y:.1%}")
     for name, value in named_levels(baselines, chance):
         figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
-                         annotation={"text": name, "font": {"size": 13}}, annotation_position="bottom right")
+                         annotation={"text": name, "font": {"size": 15}}, annotation_position="bottom right")
     theme.style(figure, x="share of the run's epochs", y="right on the test set", height=400)
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
     return figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
@@ -94,11 +94,11 @@ def calibration_figure(found: Calibration) -> go.Figure:
                        name="as sure as right", hoverinfo="skip")
     figure.add_scatter(x=found.confidence, y=found.accuracy, mode="markers+lines", name="test set",
                        customdata=found.count, marker={"color": theme.BOTH_WAYS, "size": 8 + 3 * np.sqrt(found.count)},
-                       line={"color": theme.BOTH_WAYS, "width": 1.5},
+                       line={"color": theme.BOTH_WAYS, "width": 1.5}, cliponaxis=False,
                        hovertemplate="%{x:.0%} sure, %{y:.0%} right, %{customdata} examples<extra></extra>")
     theme.style(figure, x="how sure it is", y="how often it is right", height=340)
     figure.update_xaxes(range=[0, 1.03], tickformat=".0%")
-    return figure.update_yaxes(range=[0, 1.06], tickformat=".0%")
+    return figure.update_yaxes(range=[0, 1.12], tickformat=".0%")
 
 
 def main_axes(vectors: np.ndarray) -> np.ndarray:
@@ -117,7 +117,8 @@ def space_figure(vectors: np.ndarray, classes: np.ndarray, labels: Sequence[str]
         figure.add_scatter(x=places[chosen, 0], y=places[chosen, 1], mode="markers", name=label,
                            text=plain([texts[i] for i in chosen]), hovertemplate="%{text}<extra>" + label + "</extra>",
                            marker={"color": CLASS_COLOURS[n % len(CLASS_COLOURS)], "size": 8, "opacity": 0.8})
-    return theme.style(figure, x="main axis 1", y="main axis 2", height=380)
+    theme.style(figure, x="main axis 1", y="main axis 2", height=420)
+    return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one axis's distances look longer
 
 
 def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
@@ -129,4 +130,5 @@ def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
         showscale=False, hovertemplate="%{y}, [CLS] to %{x}: %{z:.3f}<extra></extra>",
     ))
     theme.style(figure, x="token looked at", y="", height=300)
+    figure.update_yaxes(autorange="reversed", showgrid=False)  # layer 1 on top, as on the [CLS] page
     return figure.update_xaxes(tickvals=names, ticktext=plain(tokens), tickangle=-45)

@@ -119,14 +119,20 @@ def map_figure(projection: Projection, found: Sequence[Occurrence], senses: Sequ
                                     "color": theme.NEUTRAL if mine else SENSES[n % 4], "opacity": 0.9},
             customdata=[_wrapped(found[i]) for i in rows], hovertemplate="%{customdata}<extra></extra>")
     first, second = (f"{100 * share:.0f} % of the variance" for share in projection.explained)
-    theme.style(figure, f"first component ({first})", f"second component ({second})", height=500)
-    return figure
+    theme.style(figure, f"first component ({first})", f"second component ({second})", height=560)
+    return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one direction's distances look longer
 
 
 def _wrapped(one: Occurrence) -> str:
     """The sentence for a hover label, wrapped, and escaped because plotly reads a little HTML."""
     text = one.text if len(one.text) <= 240 else "… " + one.text[max(0, one.start - 100):one.end + 100] + " …"
     return "<br>".join(escape(line) for line in textwrap.wrap(text, 48))
+
+
+def short_cosine(value: float) -> str:
+    """Two places without the leading zero, as statistics writes correlations: .47, −.05, 1."""
+    text = f"{value:.2f}".replace("-", "−")
+    return "1" if text == "1.00" else text.replace("0.", ".", 1)
 
 
 def matrix_figure(cosines: Array, names: Sequence[str], title: str, ink: str = theme.INK["light"]) -> go.Figure:
@@ -141,8 +147,8 @@ def matrix_figure(cosines: Array, names: Sequence[str], title: str, ink: str = t
         z=cosines, x=list(names), y=list(names), zmin=-1, zmax=1, colorscale=theme.signed_scale(ink), showscale=False,
         xgap=2, ygap=2, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
     if len(names) <= MOST_NUMBERED:
-        written = [[f"{value:.2f}".replace("-", "−") for value in row] for row in cosines]
-        theme.label_cells(figure, (names, names), written, ink, 11)
+        written = [[short_cosine(value) for value in row] for row in cosines]
+        theme.label_cells(figure, (names, names), written, ink, 14)
     theme.style(figure, "", "", height=390)
     figure.update_layout(title={"text": title, "font": {"size": 16}}, margin={"t": 46})
     figure.update_xaxes(type="category", side="bottom")

@@ -98,4 +98,4 @@ def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, 
 def _add_levels(figure: go.Figure, levels: Sequence[Level]) -> None:
     for level in levels:
         figure.add_hline(y=level.value, line={"color": LEVEL_COLOUR, "dash": "dash", "width": 1.5},
-                         annotation={"text": level.name, "font": {"size": 13}}, annotation_position="bottom right")
+                         annotation={"text": level.name, "font": {"size": 15}}, annotation_position="bottom right")

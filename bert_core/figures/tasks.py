@@ -16,10 +16,10 @@ def label_figure(probabilities: Array, tokens: Sequence[str], labels: Sequence[s
     """Label x token map of a token classifier.
 
     Args:
-        probabilities: (T, C), rows sum to 1.
+        probabilities: (T, C), rows sum to 1; the specials are not among them.
     """
     figure = go.Figure(go.Heatmap(
-        z=probabilities.T, x=numbered(tokens), y=list(labels), zmin=0, zmax=1, colorscale=theme.PROBABILITY,
+        z=probabilities.T, x=numbered(tokens, 1), y=list(labels), zmin=0, zmax=1, colorscale=theme.PROBABILITY,
         xgap=1, ygap=1, colorbar={"title": "p", "thickness": 12},
         hovertemplate="%{x}<br>%{y}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "token", "label", height=140 + 30 * len(labels))

@@ -41,6 +41,7 @@ class Surprise:
         tokens: the N scored pieces.
         nats: (N,) float64, -ln p of each; NaN where the reader can't guess it.
         length: pieces of the sentence that have a known truth; more than N where only the first are scored.
+        places: position of each piece in the input, [CLS] being 0.
     """
 
     reader: str
@@ -48,6 +49,7 @@ class Surprise:
     tokens: tuple[str, ...]
     nats: Array
     length: int
+    places: tuple[int, ...]
 
     @property
     def total(self) -> float:
@@ -156,7 +158,7 @@ def places_within(encoding: Encoding, masked: Encoding, last: int) -> tuple[int,
 
 def _surprise(reader: str, models: tuple[str, ...], encoding: Encoding, places: Sequence[int], nats: Array) -> Surprise:
     tokens = tuple(encoding.tokens[n] for n in places)
-    return Surprise(reader, models, tokens, nats, len(known_places(encoding)))
+    return Surprise(reader, models, tokens, nats, len(known_places(encoding)), tuple(places))
 
 
 def _causal_surprises(traces: dict[str, Trace], readers: Readers, encodings: dict[str, Encoding],

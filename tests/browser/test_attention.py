@@ -218,7 +218,7 @@ def test_the_steps_are_the_trace_s_numbers(visitor, trace):
     page = visitor.open("attention", text=TEXT, pair=PAIR, view="Step by step", layer=3, head=9, token=7, step=4)
     for field, values in (("scores", trace.attention_scores[2, 8, 7]), ("weights", trace.attention_probs[2, 8, 7])):
         cells = page.locator(f".steps-table td[data-field={field}]")
-        becomes(page, lambda cells=cells: [float(text) for text in cells.all_text_contents()],
+        becomes(page, lambda cells=cells: [float(text.replace("−", "-")) for text in cells.all_text_contents()],
                 pytest.approx(values.tolist(), rel=6e-3, abs=6e-4))
     page.get_by_role("button", name="6 project").click()
     expect(page.locator(".steps-norms li")).to_have_count(12, timeout=PATIENCE)

@@ -83,6 +83,31 @@ def test_every_view_draws_in_dark_and_narrow_and_stays_inside(new_visitor, name)
         visitor.fits()
 
 
+#: Least distance of two names on the map's left side, less the height of one; negative where they lie over each other.
+ROOM = """() => {
+  const host = [...document.querySelectorAll("*")].find((node) => node.shadowRoot?.querySelector(".bw-ticks-left"));
+  const names = [...host.shadowRoot.querySelector(".bw-ticks-left").children];
+  const tops = names.map((name) => name.getBoundingClientRect().top);
+  const height = parseFloat(getComputedStyle(names[0]).fontSize);
+  return Math.min(...tops.slice(1).map((top, n) => top - tops[n])) - height;
+}"""
+LONG = ("When my sister came home late from the hospital last night, she was so tired that she forgot to feed the "
+        "little dog before bed.")
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_names_beside_a_map_do_not_lie_over_each_other(new_visitor, width):
+    visitor = new_visitor(width=width)
+    visitor.open("masking", text=LONG, view="Before and after")
+    holds(visitor.page, lambda: visitor.page.evaluate(ROOM) > -1)
+
+
+def test_the_first_sentence_is_all_on_one_screen_of_a_laptop(visitor):
+    page = visitor.open("tokens", view="Ids and segments")
+    table = page.get_by_role("region", name="Ids, segments, positions and mask of every token")
+    holds(page, lambda: table.evaluate("box => box.scrollWidth <= box.clientWidth"))
+
+
 @pytest.mark.parametrize("kind", ODD)
 def test_anything_typed_gets_an_answer(visitor, kind):
     visitor.open("masking")

@@ -10,6 +10,7 @@ import pytest
 
 from bert_core import TraceRequest
 from bert_core.config import BertConfig
+from bert_core.figures import compare_curves
 from bert_core.measures import compare, compare_pairs, compare_writing
 from bert_core.measures.compare_pairs import Pair, Tally
 from bert_core.serving.local import LocalEngine
@@ -139,3 +140,11 @@ def test_a_causal_prefix_may_be_kept_and_a_both_way_one_not(engine, readers):
     assert kept.max() < 1e-5
     assert moved[0] < 1e-6  # the first layer's keys are of the embeddings alone
     assert moved[1:].min() > 1e-2
+
+
+def test_marks_of_one_row_stand_beside_each_other_and_at_their_shares():
+    """Grouped scatter moves along x unless its traces lie: a share of 1 stood at 0.99 or 1.01."""
+    parts = {name: {"agreement": Tally(2, 2)} for name in ("m", "n")}
+    figure = compare_curves.pairs_figure(parts, {"m": "both", "n": "left"})
+    assert figure.layout.scattermode == "group"
+    assert {trace.orientation for trace in figure.data} == {"h"}

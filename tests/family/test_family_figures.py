@@ -29,6 +29,14 @@ def test_treemap_draws_the_counts():
     assert drawn.branchvalues == "total"
 
 
+def test_colours_stand_for_kinds_that_add_up():
+    nodes = family.anatomy_info(CONFIGS["bert-base-uncased"])
+    kinds = {kind.name: kind.count for kind in family.anatomy_kinds(nodes)}
+    assert sum(kinds.values()) == nodes[0].count
+    assert list(kinds)[:3] == ["feed-forward", "attention", "word embeddings"]
+    assert (kinds["feed-forward"], kinds["attention"]) == (12 * 4_723_968, 12 * 2_363_904)
+
+
 def test_table_folds_equal_layers_and_keeps_the_sum():
     rows = family.anatomy_table(CONFIGS["bert-base-uncased"])
     assert sum(row.total for row in rows) == 109_482_240

@@ -150,7 +150,11 @@ def _draw_quiz(here: Here) -> None:
     traces = state.traces([TraceRequest(p["a"], p["b"], model=here.model, parts=PARTS) for p in pairs])
     shares = [float(softmax(trace.nsp_logits)[0]) for trace in traces]
     _warn(here.model)
-    guesses = [_ask(n, pair, shares[n]) for n, pair in enumerate(pairs)]
+    guesses = []
+    for first in range(0, len(pairs), 2):  # two beside each other, on a phone below each other in the same order
+        for column, n in zip(st.columns(2), range(first, min(first + 2, len(pairs)))):
+            with column:
+                guesses.append(_ask(n, pairs[n], shares[n]))
     made = [n for n, guess in enumerate(guesses) if guess is not None]
     mine = sum((guesses[n] == "follows") == pairs[n]["next"] for n in made)
     models = sum((shares[n] > 0.5) == pairs[n]["next"] for n in made)

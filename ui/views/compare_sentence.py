@@ -34,7 +34,8 @@ def surprise_of_all(here: Here) -> None:
     _totals(found)
     say(_elmo_line({one.reader: one for one in found}))
     same = [one for one in found if one.tokens == found[0].tokens]
-    rows = [(f"{n + 1} {token}", *(float(one.nats[n]) for one in same)) for n, token in enumerate(found[0].tokens)]
+    rows = [(f"{place} {token}", *(float(one.nats[n]) for one in same))
+            for n, (place, token) in enumerate(zip(found[0].places, found[0].tokens, strict=True))]
     components.chart(figures.surprise_figure(found), "surprise", Numbers(
         "Surprise of each token in nats", ("token", *(NAMES[one.reader] for one in same)), rows))
     for one in found:

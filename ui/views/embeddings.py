@@ -136,7 +136,8 @@ def neighbours(here: Here) -> None:
     baseline = word_baseline(here.model)
     data = components.pack({
         "chips": [{"t": text, "k": kind, "i": n} for n, (text, kind) in enumerate(chips.describe(encoding))],
-        "chosen": chosen, "title": f"Nearest to “{encoding.tokens[chosen]}” in the table of token embeddings",
+        "chosen": chosen,
+        "title": f"Nearest to “{encoding.tokens[chosen]}” in the table of token embeddings, by cosine",
         "rows": [{"t": predictions.piece(loaded.tokenizer, near.id), "id": near.id, "cosine": near.cosine}
                  for near in found],
         "baseline": baseline,

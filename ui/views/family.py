@@ -11,7 +11,7 @@ from bert_core import Trace
 from bert_core.config import BertConfig
 from bert_core.facts import known_sizes, paper_tables, read_facts
 from bert_core.figures import family as figures
-from bert_core.figures import family_claims
+from bert_core.figures import family_claims, theme
 from bert_core.load import Loaded
 from bert_core.serving.rooms import View
 from bert_core.sizes import parameter_table
@@ -47,7 +47,7 @@ def anatomy(here: Here) -> None:
         f"H = {config.num_attention_heads} heads, I = {config.intermediate_size}, "
         f"V = {config.vocab_size:,} pieces, P = {config.max_position_embeddings} positions, "
         f"S = {config.type_vocab_size} segments, E = {config.table_width} numbers an embedding. "
-        "The rectangles add up to it exactly; click one to go in."))
+        "The rectangles add up to it exactly; click one to go in."), _kinds_line(nodes))
     components.chart(figures.anatomy_figure(nodes), "anatomy")
     with st.expander("Every part with its formula"):
         rows = [(s.part, s.formula, f"{s.each:,}", str(s.times), f"{s.total:,}")
@@ -59,6 +59,17 @@ def anatomy(here: Here) -> None:
         rows = [(size.name, size.what.replace("`", ""), f"{size.parameters:,}") for size in known_sizes()]
         facts = read_facts("sizes")
         draw(table("Parameters", ["model", "what is counted", "parameters"], rows, (2,)), small(facts["note"]))
+
+
+def _kinds_line(nodes: tuple[figures.Node, ...]) -> str:
+    """The treemap's colours, each with how many parameters it stands for."""
+    return '<p class="bw-kinds">' + "".join(
+        f'<span><i style="background:{theme.css(kind.colour)}"></i>{kind.name} <b>{kind.count:,}</b> '
+        f"({_share(kind.count / nodes[0].count)})</span>" for kind in figures.anatomy_kinds(nodes)) + "</p>"
+
+
+def _share(part: float) -> str:
+    return f"{100 * part:.1f} %" if part >= 0.001 else "under 0.1 %"
 
 
 def _anatomy_config(here: Here, which: str) -> tuple[BertConfig | None, tuple[str, ...] | None]:
@@ -103,7 +114,7 @@ def _config_of(loaded: Loaded) -> tuple[BertConfig | None, tuple[str, ...] | Non
 def relatives() -> None:
     """What came after, and what encoders, decoders and encoder-decoders are for."""
     variants = read_facts("variants")["variant"]
-    rows = [(v["name"], v["changed"], v["why"], v["language"], v["paper"].replace(" ", "\u00a0") or "none in our facts")
+    rows = [(v["name"], v["changed"], v["why"], v["language"], v["paper"].replace(" ", "\u00a0") or "–")
             for v in variants]
     draw(glossary.mark(table("What came after BERT", ["model", "what changed", "why", "language", "paper"], rows,
                              stacked=True)), _paper_links(variants))

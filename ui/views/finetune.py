@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from bert_core.figures import finetune as figures
+from bert_core.figures import theme
 from bert_core.measures import classification
 from bert_core.training.live import classifier
 from bert_core.training.live.specs import FinetuneSpec
@@ -186,6 +187,6 @@ def _bar(label: str, probability: float, best: bool) -> str:
     return (f'<div role="listitem" style="display:grid;grid-template-columns:7rem 1fr 3.6rem;gap:.6rem;'
             f'align-items:center;padding:.2rem 0;font-size:1.1rem;font-weight:{weight}">'
             f'<span>{html.escape(label)}</span><span style="height:1.05rem;border-radius:4px;overflow:hidden;'
-            f'background:var(--st-secondary-background-color)"><span style="display:block;height:100%;'
-            f'width:{100 * probability:.1f}%;background:{figures.WAY_COLOURS["full"]}"></span></span>'
+            f'background:var(--study-soft)"><span style="display:block;height:100%;'
+            f'width:{100 * probability:.1f}%;background:{theme.css(theme.BOTH_WAYS)}"></span></span>'
             f'<span style="text-align:right;font-variant-numeric:tabular-nums">{100 * probability:.1f} %</span></div>')

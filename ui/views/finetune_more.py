@@ -43,7 +43,7 @@ def errors(run: RunView, epoch: int) -> None:
     wrong = classification.mistakes(found, classes)
     with right:
         st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class.</p>')
-        rows = [(data.test[m.index].text, data.labels[m.given], data.labels[m.true], f"{m.probability:.3f}")
+        rows = [(data.test[m.index].text, data.labels[m.given], data.labels[m.true], f"{100 * m.probability:.1f} %")
                 for m in wrong[:SHOWN_ERRORS]]
         if rows:
             with st.container(height=320, border=False):
@@ -62,11 +62,13 @@ def calibration(run: RunView, epoch: int) -> None:
         st.html(f'<p class="bw-result">Expected calibration error: {100 * found.error:.1f} %. A small point has few '
                 "examples behind it; their number is in the table.</p>")
         st.html(tables.table("How sure, how often right", ("how sure", "how often right", "examples"),
-                             [(f"{c:.3f}", f"{a:.3f}", str(n)) for c, a, n in zip(*found[:3])], numbers=(0, 1, 2)))
+                             [(f"{100 * c:.1f} %", f"{100 * a:.1f} %", str(n)) for c, a, n in zip(*found[:3])],
+                             numbers=(0, 1, 2)))
 
 
 def space(run: RunView, epoch: int) -> None:
     """Where the [CLS] vectors of the test set lie, before and after."""
+    say_unmoved(run)
     data = runs.data_of(run)
     columns = st.columns(2, gap="large")
     for column, number, name in ((columns[0], run.folder.frames()[0], "before"), (columns[1], epoch, "after")):
@@ -81,8 +83,15 @@ def space(run: RunView, epoch: int) -> None:
                          for text, label, place in zip(texts, classes, figures.main_axes(vectors).tolist())]))
 
 
+def say_unmoved(run: RunView) -> None:
+    """A line above two pictures that can't differ."""
+    if run.spec.way == "frozen":
+        notices.note("Only the head learned here. The encoder is as it was, so before and after are the same.")
+
+
 def attention(run: RunView, epoch: int) -> None:
     """What [CLS] looks at in each layer for the sentence above, before and after."""
+    say_unmoved(run)
     words = task_words().get(run.spec.task, {"example": runs.data_of(run).test[0].text})
     text = st.session_state.get(f"try_{run.spec.task}") or words["example"]
     columns = st.columns(2, gap="large")

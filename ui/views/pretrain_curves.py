@@ -39,12 +39,12 @@ def draw(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None
 
 def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None:
     """Accuracy over its levels, then losses, rate and gradient; nothing empty before the first run."""
-    if run is None and under is None:
-        notices.note("The curves begin with the first steps: words guessed right, losses, learning rate, gradient.")
-        return
     shown = [RunCurves(pretrain_runs.name_of(one.spec) + " (before)" * before, one.folder.arrays("curves") or EMPTY,
                        one.spec.causal, before)
              for one, before in ((run, False), (under, True)) if one is not None]
+    if not any(len(one.curves["loss"]) for one in shown):  # no run, or one that still waits for the trainer
+        notices.note("The curves begin with the first steps: words guessed right, losses, learning rate, gradient.")
+        return
     levels = (run or under).folder.values("levels") if run or under else None
     steps = max([spec.steps, *(one.spec.steps for one in (run, under) if one)])
     left, right = st.columns([1.15, 1])

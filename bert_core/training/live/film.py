@@ -142,7 +142,7 @@ def world_groups() -> dict[str, str]:
     world = read_world()
     groups: dict[str, str] = {}
     for name, facts in list(world["people"].items())[:EACH]:
-        groups |= {name: "name", facts[1]: "job", facts[2]: "place", facts[3]: "now", facts[4]: "then"}
+        groups |= {name: "name", facts[1]: "job", facts[2]: "place", facts[3]: "verb, present", facts[4]: "verb, past"}
     groups |= dict.fromkeys(list(world["animals"])[:EACH], "animal")
     return groups
 
