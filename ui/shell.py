@@ -16,7 +16,7 @@ from bert_core.serving import EngineError, Superseded
 from bert_core.tokenizer import Encoding
 from ui import arithmetic, classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
 from ui.state import Here
-from ui.words import PROSE
+from ui.words import PROSE, counted
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -152,7 +152,7 @@ def _cut_line(encoding: Encoding, limit: int) -> str:
             before, after = text[max(0, cut - 30):cut].lstrip(), text[cut:cut + 30].rstrip()
             parts.append(f"the {what} ends at “… {before}” ✂ “{after.strip()} …” (character {cut:,})")
     where = "; ".join(parts) or "at the end"
-    return f"Cut at this model's limit of {limit} tokens, {encoding.dropped:,} pieces did not fit: {where}."
+    return f"Cut at this model's limit of {limit} tokens, {counted(encoding.dropped, 'piece')} did not fit: {where}."
 
 
 def close_page(here: Here, shown: str = "") -> None:

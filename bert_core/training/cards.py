@@ -183,8 +183,23 @@ def _scores(score: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def to_markdown(found: Mapping[str, Any]) -> str:
-    """The card for reading."""
-    lines = [f"# {found['name']}", "", found["summary"], "", f"- Start: {found['start']}"]
+    """The card for reading: what the model is worth first, how it was made last."""
+    lines = [f"# {found['name']}", "", found["summary"], "",
+             "## Scores", "", "| task | metric | value | spread | n | command |", "|---|---|---|---|---|---|"]
+    lines += [f"| {s['task']} | {s['metric']} | {s['value']:g} | {s['std']:g} | {s['n']:,} | `{s['command']}` |"
+              for s in found["scores"]]
+    lines += ["", "## Bad at", "", *(f"- {line}" for line in found["bad_at"]), ""]
+    if found["shared_start"]:
+        lines += ["## What the shared start means", "", found["shared_start"], ""]
+    lines += ["## Data", "", "| source | what | share | licence |", "|---|---|---|---|"]
+    lines += [f"| {d['source']} | {d['what']} | {d['share']:.1%} | {d['licence']} |" for d in found["data"]]
+    lines += ["", "## How it was made", "", *_made(found)]
+    return "\n".join(lines) + "\n"
+
+
+def _made(found: Mapping[str, Any]) -> list[str]:
+    """The start, what was read in all, then every sitting with its machine and command."""
+    lines = [f"- Start: {found['start']}"]
     sizes = [_size(sitting, found) for sitting in found["sittings"]]
     if len(sizes) > 1:
         read, what = sum(number for number, _ in sizes), sizes[0][1]
@@ -197,16 +212,7 @@ def to_markdown(found: Mapping[str, Any]) -> str:
             f"- Machine: {sitting['hardware']}; {_minutes(sitting['seconds'])}",
             f"- Command: `{sitting['command']}`",
         ]
-    lines.append("")
-    if found["shared_start"]:
-        lines += ["## What the shared start means", "", found["shared_start"], ""]
-    lines += ["## Data", "", "| source | what | share | licence |", "|---|---|---|---|"]
-    lines += [f"| {d['source']} | {d['what']} | {d['share']:.1%} | {d['licence']} |" for d in found["data"]]
-    lines += ["", "## Scores", "", "| task | metric | value | spread | n | command |", "|---|---|---|---|---|---|"]
-    lines += [f"| {s['task']} | {s['metric']} | {s['value']:g} | {s['std']:g} | {s['n']:,} | `{s['command']}` |"
-              for s in found["scores"]]
-    lines += ["", "## Bad at", "", *(f"- {line}" for line in found["bad_at"])]
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def _size(sitting: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[int, str]:

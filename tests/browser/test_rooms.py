@@ -98,7 +98,7 @@ def test_poll_compares_class_and_model(new_visitor):
     student.page.get_by_label("Your guess for the gap").fill("Coffee!")
     student.page.get_by_role("button", name="Send").click()
     student.page.get_by_text("Counted: coffee").wait_for()
-    teacher.page.get_by_text("1 guesses of 1 followers").wait_for()
+    teacher.page.get_by_text("1 guess of 1 follower").wait_for()
     teacher.page.get_by_role("button", name="Reveal").click()
     expect(teacher.page.get_by_role("row").filter(has_text="coffee")).to_contain_text("100 %")
     student.page.get_by_text("The class said: coffee (1)").wait_for()

@@ -20,6 +20,7 @@ from ui import components, controls, going, notices, presenter, rooms, shell, st
 from ui.state import Here
 from ui.tables import table
 from ui.views.family_html import draw, heading, small, words_of
+from ui.words import counted
 
 
 def base_address() -> str:
@@ -121,8 +122,8 @@ def _ask(here: Here) -> None:
 
 def _count(here: Here, code: str, key: str, room: RoomState) -> None:
     poll = room.poll
-    counted = small(f"{poll.count} guesses of {room.followers} followers")
-    draw(f'<p class="bw-ask">{html.escape(poll.text)}</p>', counted)
+    line = small(f"{counted(poll.count, 'guess', 'guesses')} of {counted(room.followers, 'follower')}")
+    draw(f'<p class="bw-ask">{html.escape(poll.text)}</p>', line)
     if poll.revealed:
         _result(here, code, key, poll)
     else:

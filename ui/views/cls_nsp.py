@@ -15,6 +15,7 @@ from ui.state import Here
 from ui.views import cls_head
 from ui.views.cls_answer import verdict
 from ui.views.task_models import examples, or_example, put, say, share, signed, try_buttons
+from ui.words import counted
 
 PARTS = ("nsp_logits", "pooled_output")
 LABELS = ("IsNext", "NotNext")
@@ -159,7 +160,7 @@ def _draw_quiz(here: Here) -> None:
     mine = sum((guesses[n] == "follows") == pairs[n]["next"] for n in made)
     models = sum((shares[n] > 0.5) == pairs[n]["next"] for n in made)
     if made:
-        say(f"Of {len(made)} pairs you had {mine} right, {here.model} {models}.", strong=True)
+        say(f"Of {counted(len(made), 'pair')} you had {mine} right, {here.model} {models}.", strong=True)
 
 
 def _ask(n: int, pair: dict[str, Any], p: float) -> str | None:

@@ -19,6 +19,7 @@ from ui import components, controls, notices, tables
 from ui.state import Here
 from ui.tables import Numbers
 from ui.views.compare_ask import Asked, VisitorEngine, ask, say
+from ui.words import counted
 
 #: Where the sentence has nothing before the chosen word.
 FALLBACK = "The little girl opened the door and"
@@ -83,8 +84,8 @@ def _cache(asked: Asked, prompt: str, count: int) -> None:
     config, start = gpt.config, writing_measures.read_before(gpt.tokenizer, prompt)
     kept, anew = writing_measures.costs_at_one_size(config, start, count)
     size = f"{config.num_hidden_layers} layers of width {config.hidden_size}"
-    say(f"To write {count} pieces after {start} the GPT reads **{kept.tokens}** token positions, each once, and keeps "
-        f"their keys and values ({_bytes(config, kept.tokens)} in fp32). A BERT reads all "
+    say(f"To write {counted(count, 'piece')} after {start} the GPT reads **{kept.tokens}** token positions, each once, "
+        f"and keeps their keys and values ({_bytes(config, kept.tokens)} in fp32). A BERT reads all "
         f"{start + count + 1} again for every piece: **{anew.tokens}** positions. If both have the GPT's size, {size}, "
         f"that is **{anew.multiplications / kept.multiplications:.1f}** times the multiplications.")
     work = [(name, getattr(kept, field), getattr(anew, field)) for name, field in (

@@ -15,6 +15,7 @@ from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
 from ui.views import masking
+from ui.words import counted
 
 ALL_LAYERS = "all layers"
 OTHER_SENTENCE = "She poured the [MASK] over her pancakes and ate them slowly."
@@ -115,13 +116,13 @@ def simulator(here: Here) -> None:
     if loaded.tokenizer.mask_id is None:
         state.stop(f"{here.model} has no [MASK] token, so the rule has nothing to put in.")
     drawn = rule.draw(encoding, loaded.tokenizer, share / 100, seed)
-    counted = rule.tally(encoding, loaded.tokenizer, share / 100, seed, draws)
+    tally = rule.tally(encoding, loaded.tokenizer, share / 100, seed, draws)
     losses = None
     if "mlm" in loaded.model.heads:
         trace = state.trace(here.request(replaced=rule.replacements(drawn), all_logits=True,
                                          parts=("mlm_positions", "mlm_logits")))
         losses = rule.losses(trace, drawn)
-    header = figures.draw_data(encoding, drawn, losses, lambda i: predictions.piece(loaded.tokenizer, i), counted)
+    header = figures.draw_data(encoding, drawn, losses, lambda i: predictions.piece(loaded.tokenizer, i), tally)
     header["mean_loss"] = figures.loss_line(losses, len(encoding))
     components.mount("corruption", "corruption", components.pack(header))
 
@@ -141,8 +142,8 @@ def pseudo_perplexity(here: Here) -> None:
     for place, surprise in zip(places, nats.tolist(), strict=True):
         values[place], labels[place] = math.exp(-surprise), figures.percent(math.exp(-surprise))
     is_cut = len(places) < len(known)
-    covered = f"the first {len(places)} of {len(known)}" if is_cut else str(len(places))
+    covered = f"the first {len(places)} of {len(known)} pieces" if is_cut else counted(len(places), "piece")
     cut = " Each piece needs a run over the whole text: more would take longer than a few seconds." if is_cut else ""
     chips.tokens(encoding, "scored", values=values, labels=labels, label="Tokens, each shaded by its own probability")
     notices.result(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.2f} nats "
-                   f"over {covered} pieces; pseudo-log-likelihood −{nats.sum():.2f} nats.{cut}")
+                   f"over {covered}; pseudo-log-likelihood −{nats.sum():.2f} nats.{cut}")

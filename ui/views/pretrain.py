@@ -14,6 +14,7 @@ from bert_core.training.live.text import check_text, decode_text
 from ui import components, controls, notices, state, training
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
+from ui.words import counted
 
 SENTENCE = "Anna the [MASK] bakes the bread in the [MASK]."
 SIZES = {"2 layers × 64": (2, 64), "2 layers × 128": (2, 128), "3 layers × 128": (3, 128), "4 layers × 128": (4, 128),
@@ -207,7 +208,7 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
 def cut_line(one: filming.Shot) -> str:
     """That the film does not show the whole sentence."""
     lost = f", {one.gaps_cut} × [MASK] among them" if one.gaps_cut else ""
-    return f"Cut at {filming.MAX_TOKENS} tokens: {one.dropped} pieces of the sentence did not fit{lost}."
+    return f"Cut at {filming.MAX_TOKENS} tokens: {counted(one.dropped, 'piece')} of the sentence did not fit{lost}."
 
 
 def controls_of_film(spec: PretrainSpec) -> tuple[int, int]:
