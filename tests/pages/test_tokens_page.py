@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bert_core import load_engine
-from tests.payloads import drawn, is_ready, visit
+from tests.payloads import drawn, is_ready, said, visit
 
 TEXT, PAIR = "Unbelievably, the Café closed.", "It rained."
 
@@ -50,3 +50,9 @@ def test_five_tokenizers_cut_the_same_text():
     assert sent["cuts"][1]["vocabulary"] <= 300
     assert sent["cuts"][3]["count"] == len(TEXT)
     assert sent["cuts"][4]["count"] == len(TEXT.encode())
+
+
+def test_the_comparison_says_that_it_leaves_the_second_sentence_out():
+    both, one = (said(visit("tokens", text=TEXT, pair=pair, view="Compare", pieces="300")) for pair in (PAIR, ""))
+    assert "first sentence only" in both
+    assert "first sentence only" not in one

@@ -63,6 +63,8 @@ def compare(here: Here) -> None:
     text = here.text[:COMPARED]
     if len(here.text) > COMPARED:
         notices.note(f"The comparison looks at the first {COMPARED:,} characters.")
+    if here.pair:
+        notices.note("The comparison looks at the first sentence only.")
     loaded = state.loaded(here.model)
     end = loaded.tokenizer.encode(text).cut_at[0]
     if end is not None:
