@@ -88,7 +88,8 @@ def charts(monkeypatch) -> dict[str, tables.Numbers]:
 def test_fine_tuning_loss_and_cls_space_have_their_numbers(charts, monkeypatch):
     vectors = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
     arrays = {"curves": {"loss": np.array([2.0, 1.5])}, "epoch-0": {"cls": vectors}, "epoch-2": {"cls": -vectors}}
-    run = SimpleNamespace(folder=SimpleNamespace(arrays=arrays.get, frames=lambda: (0, 2)))
+    run = SimpleNamespace(folder=SimpleNamespace(arrays=arrays.get, frames=lambda: (0, 2)),
+                          spec=SimpleNamespace(way="full"))
     data = SimpleNamespace(labels=("bad", "good"), indices=lambda part: np.array([1, 0, 1]),
                            texts=lambda part: ["x", "y", "z"])
     monkeypatch.setattr(finetune_more.runs, "data_of", lambda run: data)
