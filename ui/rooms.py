@@ -13,7 +13,7 @@ import streamlit as st
 
 from bert_core.figures.masking import percent
 from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState, tidy_code
-from ui import going, notices, visitors
+from ui import going, notices, state, visitors
 
 #: Seconds between a follower's looks at the room, and between a teacher's.
 PULSE, TEACHERS_PULSE = 0.5, 2.0
@@ -86,6 +86,7 @@ def join(code: str) -> None:
     try:
         seat = registry().join(code, visitors.current())
         st.session_state["_following"] = (tidy_code(code), seat)
+        state.set_param(ADDRESS, tidy_code(code))
         st.session_state.pop("_room_view", None)  # whoever wandered off goes along again at once
     except RoomError as problem:
         st.session_state["_room_problem"] = str(problem)
@@ -96,8 +97,7 @@ def let_go() -> None:
     room = st.session_state.pop("_following", None)
     if room is not None:
         registry().leave(*room)
-    if ADDRESS in st.query_params:
-        del st.query_params[ADDRESS]
+    state.set_param(ADDRESS, None)
 
 
 def _control(act: Callable[..., None], *about: str) -> None:
@@ -121,7 +121,7 @@ def show_problem() -> None:
 
 def strip(page: str) -> None:
     """Publish or follow, and say so; nothing for a visitor who is in no room."""
-    code = st.query_params.get(ADDRESS)
+    code = state.given(ADDRESS)
     if code is not None and (following() is None or code != following()[0]):
         join(code)
     if "_room_problem" in st.session_state and page not in NOT_SHOWN:
@@ -130,7 +130,7 @@ def strip(page: str) -> None:
         _publish(page)
     elif following() is not None:
         if st.query_params.get(ADDRESS) != following()[0]:
-            st.query_params[ADDRESS] = following()[0]
+            state.set_param(ADDRESS, following()[0])
         _follow()
 
 

@@ -40,6 +40,8 @@ FAST_PAGES = {
 MOST_OWN_MODELS = 8
 #: Seconds for which a dropped link value stays on screen.
 NOTICE_SECONDS = 20.0
+#: Seconds for which a browser may still send the address that it had before a value was taken out.
+ECHO_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -269,7 +271,7 @@ def param(key: str, parse: Callable[[str], Value], default: Value) -> Value:
         default: where the address doesn't say, or says nonsense (which is told
             to the visitor).
     """
-    raw = st.query_params.get(key)
+    raw = given(key)
     if raw is None:
         return default
     try:
@@ -285,12 +287,29 @@ def was_set_here(key: str) -> bool:
     return st.session_state.get(f"_set_{key}") == st.query_params.get(key)
 
 
+def given(key: str) -> str | None:
+    """What the address says of a parameter that no widget holds, None where it says nothing.
+
+    A browser sends its address with every rerun. A page that looks again and
+    again has one on its way while a click takes a value out, and what that one
+    brings back is not what the visitor wants.
+    """
+    raw = st.query_params.get(key)
+    taken_out, since = st.session_state.get(f"_out_{key}", (None, 0.0))
+    if raw is None or raw != taken_out or time.monotonic() - since > ECHO_SECONDS:
+        return raw
+    del st.query_params[key]
+    return None
+
+
 def set_param(key: str, raw: str | None) -> None:
     """Put a value in the address; None or '' takes it out."""
     st.session_state[f"_set_{key}"] = raw
     if raw:
+        st.session_state.pop(f"_out_{key}", None)
         st.query_params[key] = raw
     elif key in st.query_params:
+        st.session_state[f"_out_{key}"] = (st.query_params[key], time.monotonic())
         del st.query_params[key]
 
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from bert_core.serving.rooms import MAX_VALUE, View
 from tests.payloads import PATIENCE, page, said, visit
-from ui import rooms
+from ui import rooms, state
 
 
 @pytest.fixture
@@ -137,7 +137,8 @@ def test_typed_lines_reach_a_follower_on_the_same_page(room, view, key):
     assert student.text_area(key=key).value == at.text_area(key=key).value
 
 
-def test_who_lets_go_and_joins_again_goes_along_at_once(room):
+def test_who_lets_go_and_joins_again_goes_along_at_once(room, monkeypatch):
+    monkeypatch.setattr(state, "ECHO_SECONDS", 0.0)  # the link comes by hand, later
     rooms.registry().show(*room, View("tokens", (("text", "Paris is big."),)))
     student = visit("class", room=room[0])
     assert student.session_state["_page"] == "tokens"
@@ -158,6 +159,14 @@ def test_a_follower_who_reloads_is_back_in_the_room_and_one_who_let_go_is_not(ro
     again.button(key="_let_go").click().run()
     assert "room" not in again.query_params
     assert "Following room" not in said(again)
+
+
+def test_an_address_that_was_on_its_way_while_one_let_go_is_no_wish_to_follow(room):
+    student = visit("tokens", room=room[0])
+    student.button(key="_let_go").click().run()
+    student.query_params["room"] = room[0]  # of a look at the room that began before the click
+    assert "Following room" not in said(student.run())
+    assert "room" not in student.query_params
 
 
 def test_a_room_that_ended_is_taken_out_of_its_followers_address():

@@ -3,8 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from bert_core.training.live.folder import ENDED, Status
-from bert_core.training.live.specs import PretrainSpec
+from bert_core.training.live.folder import ENDED, RunFolder, Status
+from bert_core.training.live.specs import PretrainSpec, to_json
 from tests.payloads import PATIENCE, said, visit
 from ui import training
 from ui.views import pretrain_runs
@@ -69,6 +69,42 @@ def test_a_page_looks_again_until_the_run_has_ended_also_while_it_is_paused():
     assert pace("waiting") == pace("running") == training.TICK
     assert training.TICK < pace("paused") < 10
     assert [training.pace(None), *map(pace, ENDED)] == [None] * 4
+
+
+class OneRun:
+    """A desk with one run that waits, of whoever asks, until it is left."""
+
+    id, left = "ab" * 16, False
+
+    def __init__(self, path):
+        self.folder = RunFolder(path)
+        self.folder.write("spec.json", to_json(PretrainSpec()).encode())
+        self.folder.set_status(Status("waiting", place=2))
+
+    def watch(self, _visitor, run_id):
+        return self.folder if run_id == self.id else None
+
+    def unfinished(self, _owner, _kind):
+        return None if self.left else self.id
+
+    def leave(self, _owner, _kind):
+        self.left = True
+
+    def command(self, *_about):
+        return True
+
+    owns = command
+
+
+def test_an_address_that_was_on_its_way_while_a_run_was_reset_brings_it_not_back(monkeypatch, tmp_path):
+    desk = OneRun(tmp_path)
+    monkeypatch.setattr(training, "desk", lambda: desk)
+    at = visit("pretrain")
+    assert 'data-state="waiting"' in said(at)
+    at.button(key="reset").click().run()
+    at.query_params["run"] = desk.id  # of a look at the run that began before the click
+    assert 'data-state="none"' in said(at.run())
+    assert "run" not in at.query_params
 
 
 def test_runs_are_called_by_experiment_seed_and_what_departs():
