@@ -102,4 +102,4 @@ def test_a_guess_comes_before_the_answer(visitor):
     visitor.page.get_by_text("does not", exact=True).first.click()
     visitor.after(run)
     holds(visitor.page, lambda: visitor.page.locator("body").inner_text().count("The model says") == 1)
-    expect(visitor.page.locator("body")).to_contain_text("Of 1 pairs you had")
+    expect(visitor.page.locator("body")).to_contain_text("Of 1 pair you had")
