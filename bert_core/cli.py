@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bert_core.arguments import COUNT
+from bert_core.counting import counted
 
 if TYPE_CHECKING:
     from bert_core.serving.engine import Engine
@@ -338,7 +339,7 @@ def _one_line(engine: Engine, command: Command, args: argparse.Namespace, number
 
 def _check_texts(name: str, command: Command, texts: list[str]) -> None:
     if not command.required <= len(texts) <= len(command.parts):
-        wanted, got = " and ".join(command.parts), f"{len(texts)} text{'s' if len(texts) > 1 else ''}"
+        wanted, got = " and ".join(command.parts), counted(len(texts), "text")
         raise UsageError(f"{name} takes {wanted}; got {got}" if texts else f"{name} needs {wanted}")
     if name != "trace" and not all(text.strip() for text in texts):
         raise UsageError("the text is empty")

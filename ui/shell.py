@@ -12,11 +12,12 @@ from pathlib import Path
 import streamlit as st
 
 from bert_core import LoadError, MissingPart
+from bert_core.counting import counted
 from bert_core.serving import EngineError, Superseded
 from bert_core.tokenizer import Encoding
 from ui import arithmetic, classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
 from ui.state import Here
-from ui.words import PROSE, counted
+from ui.words import PROSE
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bert_core.counting import counted
 from bert_core.measures.masking import Tally
 from bert_core.measures.predictions import Contrast, Gap, Scatter
 from bert_core.tokenizer import Encoding
@@ -91,6 +92,5 @@ def loss_line(losses: np.ndarray | None, tokens: int) -> str:
         return "This model has no masked-LM head, so there is no loss to show."
     if not len(losses):
         return "Nothing was chosen in this draw, so there is no loss."
-    pieces = "piece" if len(losses) == 1 else "pieces"
-    return (f"Loss of this step: {losses.mean():.2f} nats, the mean over the {len(losses)} chosen {pieces}. "
+    return (f"Loss of this step: {losses.mean():.2f} nats, the mean over the {counted(len(losses), 'chosen piece')}. "
             f"The other {tokens - len(losses)} tokens add nothing.")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bert_core.counting import counted
 from bert_core.training.commands import OF_A_SITTING, defaults
 
 START = ("all-MiniLM-L6-v2 (Apache-2.0; 6 layers, 12 heads, 384 wide), a published sentence encoder, "
@@ -236,5 +237,4 @@ def read_card(folder: Path) -> dict[str, Any] | None:
 
 def _minutes(seconds: float) -> str:
     """A time in words, to the minute; at least one."""
-    minutes = max(1, round(seconds / 60))
-    return f"{minutes} minute{'s' if minutes > 1 else ''}"
+    return counted(max(1, round(seconds / 60)), "minute")

@@ -54,12 +54,3 @@ def test_the_folder_of_a_language_is_named_once():
 
 def test_words_of_the_language_are_there():
     assert all(place.exists() for place in (words.PROSE, words.LESSONS, words.GLOSSARY))
-
-
-@pytest.mark.parametrize(("count", "shown"), [(0, "0 pieces"), (1, "1 piece"), (2000, "2,000 pieces")])
-def test_one_thing_is_one(count, shown):
-    assert words.counted(count, "piece") == shown
-
-
-def test_a_plural_of_its_own():
-    assert [words.counted(n, "guess", "guesses") for n in (1, 2)] == ["1 guess", "2 guesses"]

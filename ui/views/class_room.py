@@ -11,6 +11,7 @@ import qrcode.image.svg
 import streamlit as st
 from qrcode.exceptions import DataOverflowError
 
+from bert_core.counting import counted
 from bert_core.figures.class_poll import poll_figure
 from bert_core.measures.poll import compare_guesses
 from bert_core.serving import Superseded
@@ -20,7 +21,6 @@ from ui import components, controls, going, notices, presenter, rooms, shell, st
 from ui.state import Here
 from ui.tables import table
 from ui.views.family_html import draw, heading, small, words_of
-from ui.words import counted
 
 
 def base_address() -> str:

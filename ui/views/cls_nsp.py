@@ -9,13 +9,13 @@ import numpy as np
 import streamlit as st
 
 from bert_core import Trace, TraceRequest
+from bert_core.counting import counted
 from bert_core.tasks import softmax
 from ui import chips, components, controls, model_card, notices, state
 from ui.state import Here
 from ui.views import cls_head
 from ui.views.cls_answer import verdict
 from ui.views.task_models import examples, or_example, put, say, share, signed, try_buttons
-from ui.words import counted
 
 PARTS = ("nsp_logits", "pooled_output")
 LABELS = ("IsNext", "NotNext")

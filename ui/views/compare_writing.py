@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bert_core.config import BertConfig
+from bert_core.counting import counted
 from bert_core.figures import compare_curves as figures
 from bert_core.figures import theme
 from bert_core.figures.compare import COLOURS, NAMES
@@ -19,7 +20,6 @@ from ui import components, controls, notices, tables
 from ui.state import Here
 from ui.tables import Numbers
 from ui.views.compare_ask import Asked, VisitorEngine, ask, say
-from ui.words import counted
 
 #: Where the sentence has nothing before the chosen word.
 FALLBACK = "The little girl opened the door and"

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from bert_core.counting import counted
 from bert_core.figures import masking as figures
 from bert_core.measures import masking as rule
 from bert_core.measures import predictions
@@ -15,7 +16,6 @@ from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
 from ui.views import masking
-from ui.words import counted
 
 ALL_LAYERS = "all layers"
 OTHER_SENTENCE = "She poured the [MASK] over her pancakes and ate them slowly."

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from bert_core.counting import counted
 from bert_core.training.live import film as filming
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import check_text, decode_text
 from ui import components, controls, notices, state, training
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
-from ui.words import counted
 
 SENTENCE = "Anna the [MASK] bakes the bread in the [MASK]."
 SIZES = {"2 layers × 64": (2, 64), "2 layers × 128": (2, 128), "3 layers × 128": (3, 128), "4 layers × 128": (4, 128),

@@ -306,4 +306,4 @@ class TrainingDesk:
             self._dismiss()
             shutil.rmtree(self.root, ignore_errors=True)
             if self._claim is not None:
-                self._claim.close()
+                self._claim.release()

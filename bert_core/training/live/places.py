@@ -12,40 +12,34 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import time
 from pathlib import Path
-from typing import IO
 
-try:
-    import fcntl
-except ImportError:  # no such locks on this system, so nothing is taken for left behind
-    fcntl = None
+from filelock import FileLock, Timeout
 
 _PREFIX, _LOCK = "both-ways-", "server.lock"
+#: Seconds for which a lock that nobody holds is let be: its server may be about to take it.
+_NEW = 60.0
 
 
-def claim_folder() -> tuple[Path, IO[str]]:
-    """A new folder of this server, and the lock that says so for as long as it is open."""
+def claim_folder() -> tuple[Path, FileLock]:
+    """A new folder of this server, and the lock that says so until it is released."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    lock = (folder / _LOCK).open("w")
-    if fcntl is not None:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        lock.write(str(os.getpid()))  # an empty file is one that is about to be locked
-        lock.flush()
+    lock = FileLock(folder / _LOCK, thread_local=False)  # the thread that closes is another one
+    lock.acquire(timeout=0)
     return folder, lock
 
 
 def remove_left_behind() -> None:
     """Remove the folders of this user's servers that are no more."""
-    for folder in _own_folders() if fcntl is not None else ():
-        with contextlib.suppress(OSError), (folder / _LOCK).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if lock.read(1):
-                shutil.rmtree(folder, ignore_errors=True)
+    for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_LOCK}"):
+        with contextlib.suppress(OSError, Timeout):
+            if _is_ours(lock) and time.time() - lock.stat().st_mtime > _NEW:
+                with FileLock(lock, timeout=0):
+                    shutil.rmtree(lock.parent, ignore_errors=True)
 
 
-def _own_folders() -> Iterator[Path]:
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with contextlib.suppress(OSError):
-            if not folder.is_symlink() and folder.stat().st_uid == os.getuid():
-                yield folder
+def _is_ours(lock: Path) -> bool:
+    """Whether folder and lock are this user's own, and no links to somewhere else."""
+    user = getattr(os, "getuid", lambda: 0)()  # where files have no users, 0 is said of each
+    return all(not path.is_symlink() and path.stat().st_uid == user for path in (lock.parent, lock))

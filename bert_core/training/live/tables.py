@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bert_core.training.live.text import decode_text
 from bert_core.training.live.world import TEACHING
 
 #: Bounds of an upload.
@@ -125,13 +126,7 @@ def read_table(data: bytes) -> Table:
     """
     if len(data) > MAX_BYTES:
         raise ValueError(f"the file has {len(data):,} bytes; at most {MAX_BYTES:,} are taken")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError("the file is no UTF-8 text; save it as CSV in UTF-8") from None
-    if "\0" in text:
-        raise ValueError("the file is no text; save it as CSV in UTF-8")
-    found = _rows(text.replace("\r\n", "\n").replace("\r", "\n"))
+    found = _rows(decode_text(data, "CSV").replace("\r\n", "\n").replace("\r", "\n"))
     if len(found) < 2:
         raise ValueError("the file needs a header line and rows below it")
     columns = tuple(cell.strip() or f"column {n + 1}" for n, cell in enumerate(found[0].cells))

@@ -45,8 +45,11 @@ def shipped_text() -> str:
     return (TEACHING / "world.txt").read_text(encoding="utf-8")
 
 
-def decode_text(data: bytes) -> str:
+def decode_text(data: bytes, form: str = "plain text") -> str:
     """The text of a file that a visitor brings.
+
+    Args:
+        form: what it should be saved as, for the message.
 
     Raises:
         ValueError: it is no text, or in another encoding, whose letters would be lost.
@@ -54,9 +57,9 @@ def decode_text(data: bytes) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError("the file is no UTF-8 text; save it as plain text in UTF-8") from None
+        raise ValueError(f"the file is no UTF-8 text; save it as {form} in UTF-8") from None
     if "\0" in text:
-        raise ValueError("the file is no text; save it as plain text in UTF-8")
+        raise ValueError(f"the file is no text; save it as {form} in UTF-8")
     return text
 
 
