@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bert_core.counting import counted
 from bert_core.measures.wordpiece import Cut, Word
 from bert_core.tokenizer import Encoding
 
@@ -36,9 +37,8 @@ def ladder_note(word: Word | None, longest: int) -> str:
     if not word.attempts[-1][-1].found:
         return (f"“{word.normal}”: {tried} look-ups, and no piece fits what is left, "
                 "so the whole word becomes [UNK].")
-    pieces = "one piece" if len(word.pieces) == 1 else f"{len(word.pieces)} pieces"
-    look_ups = "one look-up" if tried == 1 else f"{tried} look-ups"
-    return f"“{word.normal}” becomes {pieces} after {look_ups}: the longest candidate in the vocabulary wins each time."
+    return (f"“{word.normal}” becomes {counted(len(word.pieces), 'piece')} after {counted(tried, 'look-up')}: "
+            "the longest candidate in the vocabulary wins each time.")
 
 
 def normal_note(words: Sequence[Word]) -> str:
@@ -46,8 +46,7 @@ def normal_note(words: Sequence[Word]) -> str:
     changed = sum(word.raw != word.normal for word in words)
     if not words:
         return "There is no word in the text: only the special tokens remain."
-    counted = "1 word or sign" if len(words) == 1 else f"{len(words)} words and signs"
-    return (f"{counted}; normalising changed {changed} of them. "
+    return (f"{counted(len(words), 'word or sign', 'words and signs')}; normalising changed {changed} of them. "
             "Choose one to see how it is cut.")
 
 
@@ -75,4 +74,4 @@ def cut_note(cut: Cut, words: int) -> str:
     """'14 pieces for 9 words, out of 30,522'."""
     known = f", out of {cut.vocabulary:,}" if cut.vocabulary else ""
     shown = f"; the first {SHOWN_PIECES} are drawn" if len(cut.pieces) > SHOWN_PIECES else ""
-    return f"{len(cut.pieces):,} pieces for {words:,} words{known}{shown}"
+    return f"{counted(len(cut.pieces), 'piece')} for {counted(words, 'word')}{known}{shown}"

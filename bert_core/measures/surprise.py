@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bert_core.config import BertConfig
+from bert_core.counting import counted
 from bert_core.measures.compare import NoReading, Readers, join, row_for, why_not_masked
 from bert_core.measures.compare_writing import layer_multiplications
 from bert_core.serving import Engine
@@ -71,7 +72,7 @@ class Surprise:
         """The pieces that total and mean are of: '5 tokens', 'the first 12 of 510 tokens'."""
         guessed, count = int(np.isfinite(self.nats).sum()), len(self.nats)
         if not self.is_cut:
-            return f"{guessed} tokens"
+            return counted(guessed, "token")
         known = "" if guessed == count else f"{guessed} of "
         return f"{known}the first {count} of {self.length} tokens"
 

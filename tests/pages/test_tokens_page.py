@@ -56,3 +56,8 @@ def test_the_comparison_says_that_it_leaves_the_second_sentence_out():
     both, one = (said(visit("tokens", text=TEXT, pair=pair, view="Compare", pieces="300")) for pair in (PAIR, ""))
     assert "first sentence only" in both
     assert "first sentence only" not in one
+
+
+def test_one_piece_is_counted_as_one():
+    sent = drawn(visit("tokens", text="Dog", view="Compare", pieces="300"), "cuts")
+    assert sent["cuts"][0]["note"].startswith("1 piece for 1 word, out of 30,522")
