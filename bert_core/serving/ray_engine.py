@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -13,10 +16,11 @@ import ray
 from ray import serve
 from ray.exceptions import RayError
 
-from bert_core.load import Loaded, load_model
+from bert_core.load import Loaded
+from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.engine import Check, Steps, Value
-from bert_core.serving.models import KeptModels
+from bert_core.serving.local import LocalEngine
 from bert_core.serving.ray_app import APPLICATION, DEPLOYMENT, app
 from bert_core.serving.waiting import ALTOGETHER, DEADLINE, Busy, TimedOut
 from bert_core.trace import Trace, TraceRequest
@@ -32,6 +36,31 @@ def from_message(message: dict[str, Any]) -> Trace:
     return Trace(**{**message, "arrays": MappingProxyType(message["arrays"])})
 
 
+def on_a_thread_that_stays(work: Callable[[], Any]) -> None:
+    """Do it on a thread that ends with this process only, and wait until it is done.
+
+    Ray has Linux kill what it started when its parent dies (prctl(2),
+    PR_SET_PDEATHSIG), and that parent is the thread, not the process: a cluster
+    begun by the server's start died with the thread that had loaded the model.
+
+    Raises:
+        Exception: what `work` raised.
+    """
+    done: Future[None] = Future()
+
+    def stay() -> None:
+        try:
+            work()
+        except Exception as error:
+            done.set_exception(error)
+            return
+        done.set_result(None)
+        threading.Event().wait()
+
+    threading.Thread(target=stay, name="ray-parent", daemon=True).start()
+    done.result()
+
+
 class RayEngine:
     """See Engine. Connects to the cluster of RAY_ADDRESS, or starts one here.
 
@@ -41,15 +70,19 @@ class RayEngine:
         check: asked before a model other than `default` is used by its name.
 
     Models that were made in this process (register) are not sent to the
-    cluster; they are refused with a clear message.
+    cluster: they run here.
     """
 
     def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES, check: Check | None = None):
         self.default, self.check = default, check
         self.cache = TraceCache(cache_bytes)
-        self._models = KeptModels(default, lambda name, _precision: load_model(name))
+        self._here = LocalEngine(default, cache_bytes=0, check=check)
+        self._made_here: frozenset[str] = frozenset()
+        self._registers = threading.Lock()
         if not ray.is_initialized():
-            ray.init(address=os.environ.get("RAY_ADDRESS"), namespace="both-ways", log_to_driver=False)
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
+            on_a_thread_that_stays(functools.partial(
+                ray.init, address=os.environ.get("RAY_ADDRESS"), namespace="both-ways", log_to_driver=False))
         if APPLICATION not in serve.status().applications:
             serve.run(app({"model": default}), name=APPLICATION, route_prefix=None)
         self._handle = serve.get_deployment_handle(DEPLOYMENT, APPLICATION)
@@ -58,18 +91,34 @@ class RayEngine:
         return self.run_many([request], visitor, keep)[0]
 
     def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True) -> list[Trace]:
+        started = time.perf_counter()
         requests = [self._named(r) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
-        asked = [(request, functools.partial(self._handle.run.remote, request)) for request in missing]
-        for request, ask, response in [(request, ask, ask()) for request, ask in asked]:
-            traces[request] = from_message(self._answer(response, ask))
+        metrics.cache_hits.inc(len(requests) - len(missing))
+        for request, trace in self._fresh(missing, visitor).items():
+            traces[request] = trace
             if keep:
-                self.cache.put(request, traces[request])
+                self.cache.put(request, trace)
+        if not any(request.model in self._made_here for request in missing):  # LocalEngine counts those
+            metrics.requests.inc(len(requests))
+            metrics.latency.observe(time.perf_counter() - started)
         return [traces[request] for request in requests]
 
+    def _fresh(self, requests: Sequence[TraceRequest], visitor: str | None) -> dict[TraceRequest, Trace]:
+        """What no cache has: from the replicas, all at once, while this process runs the models made in it."""
+        here = [request for request in requests if request.model in self._made_here]
+        asks = {request: functools.partial(self._handle.run.remote, request)
+                for request in requests if request.model not in self._made_here}
+        waits = [(request, ask, ask()) for request, ask in asks.items()]
+        traces = {request: self._here.run(request, visitor) for request in here}
+        return traces | {request: from_message(self._answer(answer, ask)) for request, ask, answer in waits}
+
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None) -> Value:
-        ask = functools.partial(self._handle.call.remote, steps, self._named(request), *rest)
+        request = self._named(request)
+        if request.model in self._made_here:
+            return self._here.call(steps, request, *rest, visitor=visitor)
+        ask = functools.partial(self._handle.call.remote, steps, request, *rest)
         return self._answer(ask(), ask, ALTOGETHER * DEADLINE)
 
     def _named(self, request: TraceRequest) -> TraceRequest:
@@ -93,10 +142,16 @@ class RayEngine:
 
     def loaded(self, name: str | None = None) -> Loaded:
         """Tokenizer, config and weights for the views that read them directly."""
-        return self._models.get(self._allowed(name or self.default))
+        return self._here.loaded(name)
 
     def _allowed(self, name: str) -> str:
-        return name if self.check is None or name == self.default else self.check(name)
+        free = self.check is None or name == self.default or name in self._made_here
+        return name if free else self.check(name)
 
     def register(self, loaded: Loaded) -> None:
-        raise ValueError("a model made here stays here; the cluster runs shipped and named models only")
+        """Keep a model that was made here under its name; a replica could not load it."""
+        with self._registers:
+            self._here.register(loaded)
+            kept = {name for name, _ in self._here.models.names()}
+            self._made_here = self._made_here & kept | {loaded.name}
+        self.cache.drop_model(loaded.name)

@@ -3,10 +3,12 @@
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from prometheus_client import REGISTRY
 
 from bert_core.load import load_model
 from bert_core.measures.attribution import Target, finish, leave_one_out
@@ -64,6 +66,30 @@ def test_the_cluster_explains_as_this_process_does(engine, tiny_bert):
     np.testing.assert_allclose(found.values, alone.values, atol=2e-5)
     with pytest.raises(ValueError, match="has no classification head"):
         engine.call(leave_one_out, request, Target("classification", 0))
+
+
+def test_a_model_made_here_runs_here_and_the_newest_of_its_name_answers(engine, tiny_bert):
+    """A replica could not load it: it lies in no folder."""
+    shipped, request = load_model(tiny_bert), TraceRequest(text="the dog barked", model="mine:sentiment-full")
+    for shift in (0.0, 1.0):
+        bias = f"{shipped.model.names.embedding_norm}.bias"
+        weights = {**shipped.model.weights, bias: shipped.model.weights[bias] + shift}
+        made = replace(shipped, name=request.model, model=replace(shipped.model, weights=weights))
+        engine.register(made)
+        (alone,) = run_batch(made, [request])
+        np.testing.assert_allclose(engine.run(request).hidden_states, alone.hidden_states, atol=2e-5)
+        np.testing.assert_allclose(engine.run_many([TraceRequest(text="cats"), request])[1].hidden_states,
+                                   alone.hidden_states, atol=2e-5)
+    assert engine.loaded(request.model).name == request.model
+
+
+def test_the_clusters_requests_are_counted(engine):
+    def counted() -> float:
+        return REGISTRY.get_sample_value("both_ways_requests_total")
+
+    before = counted()
+    engine.run_many([TraceRequest(text="dogs bark"), TraceRequest(text="cats")])
+    assert counted() - before == 2
 
 
 def test_a_replica_killed_under_load_loses_nothing(engine, tiny_bert):

@@ -132,8 +132,6 @@ def keep(run: RunView, epoch: int) -> None:
         make = functools.partial(classifier.to_zip, runs.model_of(run, epoch, name))  # 90 MB, at the click
         second.download_button("Download the folder (.zip)", make, f"{name.split(':')[1]}.zip", "application/zip",
                                key="download", on_click="ignore")
-    if problem := st.session_state.pop("_not_kept", ""):
-        notices.problem(problem)
     if name in state.own_models():
         notices.note(f"Kept as {name}: choose it as the model on the other pages, [CLS] for one.")
     notices.note("The folder opens with transformers: AutoModelForSequenceClassification.from_pretrained(FOLDER).")
@@ -142,9 +140,5 @@ def keep(run: RunView, epoch: int) -> None:
 def keep_model(run: RunView, epoch: int, name: str) -> None:
     """Give the engine this classifier under a name that only this visit is told."""
     model = runs.model_of(run, epoch, name)
-    try:
-        state.engine().register(model)
-    except ValueError as problem:  # an engine of several machines takes no model from a visit
-        st.session_state["_not_kept"] = str(problem)
-        return
+    state.engine().register(model)
     state.keep_own(model, again=functools.partial(runs.model_of, run, epoch, name))
