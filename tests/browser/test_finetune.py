@@ -24,9 +24,9 @@ def test_train_the_head_try_a_sentence_read_errors_and_keep_it(visitor):
     page = visitor.open("finetune", task="Topic", way="Head only")
     train(page)
     expect(page.get_by_text("bag of words").first).to_be_visible()
-    page.get_by_label("Try a sentence").fill("The soup needs more salt and pepper.")
+    page.get_by_label("Try a sentence").fill("The band played loud songs on the drums.")  # the example is food's
     page.get_by_label("Try a sentence").press("Enter")
-    best = page.locator(".bw-classes [role=listitem]").filter(has_text="food")
+    best = page.locator(".bw-classes [role=listitem]").filter(has_text="music")
     expect(best).to_have_attribute("style", re.compile("font-weight: ?600"))
     for look in ("Calibration", "[CLS] space", "Attention"):
         page.get_by_role("radio", name=look, exact=True).click()
