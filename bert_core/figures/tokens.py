@@ -77,14 +77,21 @@ def choose_word(words: Sequence[Word]) -> int | None:
     return tried.index(max(tried))
 
 
-def id_rows(encoding: Encoding, pad_to: int, pad_id: int, has_segments: bool) -> list[dict[str, Any]]:
-    """Rows of the table: ids, segments, positions, attention mask, with padding on the right."""
+def id_rows(
+    encoding: Encoding, pad_to: int, pad_id: int, positions: Sequence[int], has_segments: bool
+) -> list[dict[str, Any]]:
+    """Rows of the table: ids, segments, positions, attention mask, with padding on the right.
+
+    Args:
+        positions: (T,) position ids as the model gives them out; twin-rtl counts from the right.
+        has_segments: whether the model tells two sentences apart.
+    """
     count = len(encoding)
     extra = max(0, pad_to - count)
     rows = [{"name": "vocabulary id", "kind": "id", "values": [*encoding.input_ids, *[pad_id] * extra]}]
     if has_segments:
         rows.append({"name": "segment", "kind": "segment", "values": [*encoding.token_type_ids, *[0] * extra]})
-    rows.append({"name": "position", "kind": "position", "values": list(range(count + extra))})
+    rows.append({"name": "position", "kind": "position", "values": [*positions, *range(count, count + extra)]})
     rows.append({"name": "attention mask", "kind": "mask", "values": [1] * count + [0] * extra})
     return rows
 

@@ -7,7 +7,7 @@ import tomllib
 
 from bert_core.figures import tokens as figures
 from bert_core.measures import wordpiece
-from bert_core.model import Model
+from bert_core.measures.embeddings import natural_order
 from ui import chips, components, controls, notices, shell, state
 from ui.state import Here
 from ui.views import task_models
@@ -55,8 +55,8 @@ def ids_and_segments(here: Here) -> None:
         notices.note(f"{here.model} has no token to pad with.")
     shown = [{"t": text, "k": kind} for text, kind in chips.describe(encoding)]
     shown += [{"t": pad, "k": "pad"}] * max(0, pad_to - len(encoding))
-    segments = isinstance(loaded.model, Model) and loaded.model.names.segment is not None
-    rows = figures.id_rows(encoding, pad_to, pad_id, segments)
+    positions = natural_order(loaded.config, len(encoding))
+    rows = figures.id_rows(encoding, pad_to, pad_id, positions, loaded.tokenizer.has_segments)
     components.mount("ids", "ids", components.pack({"tokens": shown, "rows": rows}))
 
 
