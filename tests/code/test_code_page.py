@@ -60,6 +60,16 @@ def test_a_model_of_a_folder_has_its_script(checkpoint, monkeypatch):
     assert repr(folder) in at.code[0].value
 
 
+@pytest.mark.parametrize(("model", "named", "not_named"), [
+    ("twin-gpt", "Language-model head", "Masked-LM head"), ("twin-bert", "Masked-LM head", "Language-model head")])
+def test_the_head_over_the_vocabulary_is_called_what_it_was_trained_as(model, named, not_named):
+    at = visit("code", text=FIRST, model=model, stage=named)
+    is_ready(at)
+    assert at.selectbox(key="stage").value == named
+    assert f">{named}<" in said(at)
+    assert not_named not in said(at)
+
+
 def test_no_number_of_the_walk_has_a_hyphen_for_a_minus():
     words = html.unescape(said(visit("code", view="Walk", text=FIRST, line="4")))
     step, = re.findall(r"First numbers [^<]*", words)

@@ -59,7 +59,8 @@ def layer_slider(here: Here) -> int:
 
 def stages(here: Here) -> None:
     """The largest difference of each stage, and the code of one, ours and theirs."""
-    words = words_of("code")["stage"]
+    causal = state.loaded(here.model).config.is_decoder
+    words = _stage_words(causal)
     titles = {words[stage]["title"]: stage for stage in parity.STAGES}
     left, right = st.columns([2, 3], gap="large", vertical_alignment="bottom")
     with left:
@@ -69,8 +70,7 @@ def stages(here: Here) -> None:
     found = _comparison(here, layer)
     if found is not None:
         draw(_difference_table(found, words))
-    causal = state.loaded(here.model).config.is_decoder
-    chosen = words[stage] | (words[stage].get("causal", {}) if causal else {})
+    chosen = words[stage]
     draw(heading(chosen["title"]), f"<p>{shell.inline(chosen['words'])}</p>")
     st.latex(chosen["equation"])
     draw(small(chosen["section"]))
@@ -87,6 +87,12 @@ def stages(here: Here) -> None:
         for name in parity.counterparts(stage, causal):
             draw(small(f"{name}.forward, transformers {parity.reference_version()}"))
             st.code(parity.reference_source(name), language="python", wrap_lines=True)
+
+
+def _stage_words(causal: bool) -> dict[str, dict]:
+    """What is said of each stage, of a causal model where that is something else."""
+    return {stage: words | (words.get("causal", {}) if causal else {})
+            for stage, words in words_of("code")["stage"].items()}
 
 
 def _comparison(here: Here, layer: int) -> Comparison | None:
