@@ -227,18 +227,44 @@ def build_parser() -> argparse.ArgumentParser:
     models.add_argument("--json", action="store_true", help="JSON on standard output")
     for name, command in COMMANDS.items():
         one = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
-        one.add_argument("texts", nargs="*", metavar=" ".join(command.parts),
-                         help="the text" + ("" if name == "trace" else ", or --file")
-                         + "; after -- where it begins with -")
-        one.add_argument("--model", default=command.model, help=f"name, folder or hub id (default {command.model})")
-        one.add_argument("--json", action="store_true", help="JSON on standard output")
-        if name != "trace":
-            one.add_argument("--file", help="one input a line, parts separated by a tab; prints a JSON list")
-        for flag, keywords in command.options:
-            one.add_argument(flag, **keywords)
+        _add_arguments(one, name, command)
     for name, text in TRAINING.items():
         commands.add_parser(name, help=text, add_help=False)
     return parser
+
+
+def _add_arguments(parser: argparse.ArgumentParser, name: str, command: Command) -> None:
+    """What a command over text takes."""
+    parser.add_argument("texts", nargs="*", metavar=" ".join(command.parts),
+                        help="the text" + ("" if name == "trace" else ", or --file")
+                        + "; after -- where it begins with -")
+    parser.add_argument("--model", default=command.model, help=f"name, folder or hub id (default {command.model})")
+    parser.add_argument("--json", action="store_true", help="JSON on standard output")
+    if name != "trace":
+        parser.add_argument("--file", help="one input a line, parts separated by a tab; prints a JSON list")
+    for flag, keywords in command.options:
+        parser.add_argument(flag, **keywords)
+
+
+def read_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    """What was asked; a command's options may stand before, between and after its texts.
+
+    argparse gives subparsers no such mixing, so the command's own parser reads what follows its name; all behind
+    `--` is text.
+
+    Raises:
+        UsageError: it is not understood.
+    """
+    if not argv or argv[0] not in COMMANDS:
+        return build_parser().parse_args(argv)
+    name, rest = argv[0], list(argv[1:])
+    end = rest.index("--") if "--" in rest else len(rest)
+    command = COMMANDS[name]
+    parser = Parser(prog=f"python -m bert_core {name}", description=command.help, allow_abbrev=False)
+    _add_arguments(parser, name, command)
+    args = parser.parse_intermixed_args(rest[:end])
+    args.command, args.texts = name, [*args.texts, *rest[end + 1:]]
+    return args
 
 
 def main(argv: Sequence[str]) -> int:
@@ -250,7 +276,7 @@ def main(argv: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(build_parser().parse_args(argv)))
+        print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(read_arguments(argv)))
         return 0
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
         print(f"error: {_in_a_line(error)}", file=sys.stderr)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.load import Loaded
+from bert_core.measures.predictions import piece
 from bert_core.tasks.support import softmax
 from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import Trace, TraceRequest
@@ -53,7 +54,7 @@ def screen_text(numbers: dict[str, Any]) -> str:
 def _best(logits: np.ndarray, loaded: Loaded) -> dict[str, float]:
     probabilities = softmax(logits)
     best = np.argsort(-probabilities, kind="stable")[:TOP]
-    return {loaded.tokenizer.token_of(i): p for i, p in zip(best, _rounded(probabilities[best]), strict=True)}
+    return {piece(loaded.tokenizer, i): p for i, p in zip(best, _rounded(probabilities[best]), strict=True)}
 
 
 def _rounded(values: np.ndarray) -> list[float]:
@@ -143,9 +144,13 @@ def heads(x):  # (T, D) -> (H, T, Dh)
     return x.view(T, H, Dh).transpose(0, 1)
 
 
+def name(index):  # tables may have more rows than there are pieces
+    return loaded.tokenizer.token_of(index) if loaded.tokenizer.knows(index) else f"[id {{index}}]"
+
+
 def best(logits):
     p, index = logits.softmax(-1).topk({top})
-    return {{loaded.tokenizer.token_of(i): round(v, {decimals}) for i, v in zip(index.tolist(), p.tolist())}}
+    return {{name(i): round(v, {decimals}) for i, v in zip(index.tolist(), p.tolist())}}
 
 
 def start(hidden):

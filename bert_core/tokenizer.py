@@ -214,13 +214,17 @@ class Tokenizer:
         offsets = self._offsets(texts, kept)
         dropped = len(whole.ids) - len(ids)
         return Encoding(
-            text=texts[0], pair=texts[1], tokens=tuple(kept.tokens), input_ids=ids,
+            text=texts[0], pair=texts[1], tokens=self._pieces_of(ids), input_ids=ids,
             token_type_ids=tuple(kept.type_ids) if self.has_segments else (0,) * len(ids),
             special=special, word_ids=tuple(kept.word_ids), sequence_ids=sequence_ids, offsets=offsets,
             mask_positions=self._mask_positions(ids), dropped=dropped,
             cut_at=_cut_places(texts, offsets, sequence_ids) if dropped else (None, None),
             masks_beyond=self._masks_beyond(whole, kept) if dropped else (),
         )
+
+    def _pieces_of(self, ids: Sequence[int]) -> tuple[str, ...]:
+        """The pieces as the vocabulary has them; the library's own list has what was typed for <mask> and <unk>."""
+        return tuple(map(self.token_of, ids))
 
     def _mask_positions(self, ids: Sequence[int]) -> tuple[int, ...]:
         return tuple(n for n, i in enumerate(ids) if self.mask_id is not None and i == self.mask_id)

@@ -1,7 +1,7 @@
 """[CLS]: how does one vector judge a sentence?"""
 
 from ui import shell
-from ui.views import cls_answer, cls_change, cls_head, cls_layers, cls_nsp, task_models
+from ui.views import cls_answer, cls_change, cls_head, cls_layers, cls_nsp, cls_reader, task_models
 
 ANSWER, LAYERS, CHANGE, HEAD, NEXT = "Answer", "Layers", "Change a word", "The head", "Next sentence"
 
@@ -14,6 +14,7 @@ with model_place:
         here = task_models.with_head(here, "classification", "twin-bert-sst2", "classifier")
 if view != NEXT:
     here = task_models.or_example(here, task_models.examples("cls")["changes"][0][0])
+cls_reader.say_name(here)
 if view == ANSWER:
     cls_answer.draw(here)
 elif view == LAYERS:

@@ -136,7 +136,7 @@ function titleParts(view) {
   if (heads.length === 1 && view.data.mode !== "act") parts.push(make("span", "att-quiet", "Shift-click a head of this layer to add it"));
   const left = new Set([view.head, ...view.look.more]).size - heads.length;
   if (left > 0) parts.push(make("span", "att-quiet", `${left} more chosen, not drawn: ${heads.length} heads at most`));
-  if (view.look.specials !== "show") parts.push(make("span", "att-quiet", `${SPECIALS_SAY[view.look.specials]}.`));
+  if (view.look.specials !== "show") parts.push(make("span", "att-quiet", `${saySpecials(view.data, view.look.specials)}.`));
   if (view.data.mode === "act") parts.push(make("span", "att-quiet", "Click a cell of the map to cut that pair; keys: arrows and Enter"));
   return parts;
 }

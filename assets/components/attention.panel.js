@@ -1,16 +1,24 @@
 // Beside the pictures: the controls, the open head's card, the lit token's weights, the tables.
 
 // [key of HeadNumbers, what it says, unit]; the order of the payload's numbers.
-const CARD = [
-  ["entropy", "Entropy", "nats"], ["distance", "Mean distance", "tokens"], ["cls", "On [CLS]", "share"],
-  ["sep", "On [SEP]", "share"], ["previous", "On the token before", "share"],
-  ["following", "On the token after", "share"], ["itself", "On itself", "share"],
-];
+function cardRows(data) {
+  const { "[CLS]": first = "[CLS]", "[SEP]": separator = "[SEP]" } = data.called;
+  return [
+    ["entropy", "Entropy", "nats"], ["distance", "Mean distance", "tokens"],
+    ["cls", `On ${first}`, "share"], ["sep", `On ${separator}`, "share"],
+    ["previous", "On the token before", "share"], ["following", "On the token after", "share"], ["itself", "On itself", "share"],
+  ];
+}
 
 const SPECIALS_SAY = {
-  show: "[CLS] and [SEP] are shown as any token", hide: "[CLS] and [SEP] hidden: weights as they are, so rows sum to less than 1",
-  renormalise: "[CLS] and [SEP] hidden and rows rescaled to 1: not what the model used",
+  show: "shown as any token", hide: "hidden: weights as they are, so rows sum to less than 1",
+  renormalise: "hidden and rows rescaled to 1: not what the model used",
 };
+
+function saySpecials(data, how) {
+  const names = [...new Set(Object.values(data.called))];
+  return names.length ? `${names.join(" and ")} ${SPECIALS_SAY[how]}` : "This input has no special tokens";
+}
 
 // Shares of a special token that the model has none of are NaN.
 const NONE = "none";
@@ -26,7 +34,7 @@ function drawControls(view, parent) {
   select(parent, "att-words", "Rows and columns", [["", "Word pieces"], ["words", "Whole words"]],
     look.words ? "words" : "", (v) => set("words", v === "words"), "Words: columns of their pieces summed, rows averaged");
   select(parent, "att-specials", "Special tokens", [["show", "Shown"], ["hide", "Hidden"],
-    ["renormalise", "Hidden, rescaled"]], look.specials, (v) => set("specials", v), SPECIALS_SAY[look.specials]);
+    ["renormalise", "Hidden, rescaled"]], look.specials, (v) => set("specials", v), saySpecials(data, look.specials));
   const segments = select(parent, "att-segments", "Sentences", [["all", "All"], ["aa", "A to A"], ["ab", "A to B"],
     ["ba", "B to A"], ["bb", "B to B"]], look.segments, (v) => set("segments", v));
   segments.hidden = !data.segments.includes(1) && look.segments === "all";
@@ -106,7 +114,7 @@ function drawCard(view, parent) {
   parent.replaceChildren(make("h2", "att-card-title", `Layer ${view.layer + 1}, head ${view.head + 1}`));
   if (view.data.roles) parent.append(make("p", "att-role", view.data.roles[at]));
   const list = make("dl");
-  CARD.forEach(([key, title, unit], row) => {
+  cardRows(view.data).forEach(([key, title, unit], row) => {
     const values = numbers.data.subarray(row * count, (row + 1) * count), value = values[at];
     const shown = Number.isNaN(value) ? NONE : unit === "share" ? percent(value) : `${value.toFixed(2)} ${unit}`;
     const line = make("div", "", "", { "data-number": key }), place = make("dd", "att-place");
@@ -186,9 +194,10 @@ function weightList(title, pairs, items, side) {
 
 function drawTables(view, gridBox, headBox) {
   const { layers, heads, arrays } = view.data, count = layers * heads;
-  numbersTable(gridBox, "Every head on this text", ["head", ...CARD.map(([, title, unit]) => `${title} (${unit})`)],
+  const rows = cardRows(view.data);
+  numbersTable(gridBox, "Every head on this text", ["head", ...rows.map(([, title, unit]) => `${title} (${unit})`)],
     () => Array.from({ length: count }, (_, i) => [`${Math.floor(i / heads) + 1}-${(i % heads) + 1}`,
-      ...CARD.map((_, row) => arrays.numbers.data[row * count + i]).map((value) => (Number.isNaN(value) ? NONE : value))]));
+      ...rows.map((_, row) => arrays.numbers.data[row * count + i]).map((value) => (Number.isNaN(value) ? NONE : value))]));
   const map = currentMaps(view)[0], { items, n, values } = map;
   const name = `Attention of layer ${view.layer + 1}, head ${view.head + 1}, as shown`;
   if (n <= 64) {

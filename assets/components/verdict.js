@@ -23,13 +23,10 @@ function drawSide(side, look) {
   return box;
 }
 
-// [[piece, changed], ...] as a line with the changed pieces marked.
+// [[what stands before, piece, changed], ...] as a line with the changed pieces marked.
 function markedText(pieces) {
   const line = make("p", "bw-quote");
-  pieces.forEach(([piece, changed], n) => {
-    if (n && !piece.startsWith("##")) line.append(" ");
-    line.append(changed ? make("mark", "", piece.replace(/^##/, "")) : piece.replace(/^##/, ""));
-  });
+  for (const [before, piece, changed] of pieces) line.append(before, changed ? make("mark", "", piece) : piece);
   return line;
 }
 
@@ -37,6 +34,14 @@ function drawBar(bar, side, first, look) {
   const row = make("div", first ? "bw-bar bw-first" : "bw-bar");
   row.dataset.label = bar.label;
   row.dataset.value = String(bar.value);
+  row.append(make("span", "bw-name", bar.label), make("span", "bw-number", bar.text));
+  if (bar.share !== null) row.append(drawMeter(bar, side, first, look));
+  if (bar.below) row.appendChild(make("span", "bw-below", bar.below));
+  return row;
+}
+
+// The bar itself; a score without a known range has none.
+function drawMeter(bar, side, first, look) {
   const meter = make("div", "bw-track", "", {
     role: "meter", "aria-label": bar.label, "aria-valuemin": String(side.low), "aria-valuemax": String(side.high),
     "aria-valuenow": String(bar.value), "aria-valuetext": bar.text,
@@ -45,9 +50,7 @@ function drawBar(bar, side, first, look) {
   fill.style.width = `${100 * bar.share}%`;
   fill.style.background = rgb(look.dark ? [86, 180, 233] : [0, 114, 178], first || side.bars.length === 1 ? 1 : 0.45);
   meter.appendChild(fill);
-  row.append(make("span", "bw-name", bar.label), make("span", "bw-number", bar.text), meter);
-  if (bar.below) row.appendChild(make("span", "bw-below", bar.below));
-  return row;
+  return meter;
 }
 
 function drawTable(root, sides) {

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bert_core.measures.attention import head_numbers, thumbnails, word_groups
+from bert_core.measures.attention import head_numbers, special_names, thumbnails, word_groups
 from bert_core.trace import Array, Trace
 
 #: Cells of a thumbnail's side.
@@ -85,7 +85,7 @@ def describe(trace: Trace) -> dict[str, Any]:
     return {
         "id": fingerprint(trace), "tokens": list(encoding.tokens), "special": [int(s) for s in encoding.special],
         "segments": list(encoding.token_type_ids), "words": words, "model": trace.model,
-        "kind": trace.attention_kind,
+        "kind": trace.attention_kind, "called": special_names(encoding),
     }
 
 

@@ -48,33 +48,37 @@ def probe_figure(probe: Probe, reading: Array) -> go.Figure:
     return figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
 
 
-def attention_figure(weights: Array, tokens: Sequence[str], rows: Sequence[str], y: str) -> go.Figure:
+def attention_figure(
+    weights: Array, tokens: Sequence[str], rows: Sequence[str], y: str, name: str = "[CLS]"
+) -> go.Figure:
     """Weights from [CLS] as a map, rows (layers or heads) against the tokens it looks at.
 
     Args:
         weights: (rows, T), each row sums to 1.
         rows: names of the rows.
         y: what the rows are.
+        name: what the model calls [CLS].
     """
     figure = go.Figure(go.Heatmap(
         z=weights, x=numbered(tokens), y=list(rows), zmin=0, zmax=1, colorscale=theme.PROBABILITY, xgap=1, ygap=1,
         colorbar={"title": "weight", "thickness": 12},
         hovertemplate=y + " %{y} → %{x}: %{z:.3f}<extra></extra>"))
-    theme.style(figure, "token that [CLS] looks at", y, height=150 + 30 * len(rows))
+    theme.style(figure, f"token that {escape(name)} looks at", y, height=150 + 30 * len(rows))
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0, showgrid=False)
 
 
-def arrival_figure(distances: Array) -> go.Figure:
+def arrival_figure(distances: Array, name: str = "[CLS]") -> go.Figure:
     """How far apart the two [CLS] vectors are by layer: where a changed word arrives.
 
     Args:
         distances: (L+1,) 1 - cosine of old and new.
+        name: what the model calls [CLS].
     """
     figure = go.Figure(go.Scatter(
         x=layer_names(len(distances)), y=distances, mode="lines+markers", fill="tozeroy",
         line={"color": theme.BOTH_WAYS, "width": 3}, marker={"size": 9}, cliponaxis=False,
         hovertemplate="layer %{x}: 1 − cosine = %{y:.4f}<extra></extra>"))
-    theme.style(figure, "layer", "1 − cosine of old and new [CLS]", height=300)
+    theme.style(figure, "layer", f"1 − cosine of old and new {escape(name)}", height=300)
     figure.update_xaxes(type="category")
     return figure.update_yaxes(rangemode="tozero")

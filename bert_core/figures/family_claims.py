@@ -68,7 +68,7 @@ def _sinusoid(loaded: Loaded, _: str) -> str:
     learned = loaded.model.weights[name].float().cpu().numpy()
     fixed = sinusoid_table(*learned.shape)
     match = float(np.corrcoef(learned.ravel(), fixed.ravel())[0, 1])
-    return (f"The file of {Path(loaded.name).name} holds {name}, {learned.shape[0]} × {learned.shape[1]} numbers; "
+    return (f"{Path(loaded.name).name} holds {name}, {learned.shape[0]} × {learned.shape[1]} numbers; "
             f"their correlation with the sinusoids is {'−' if match < 0 else ''}{abs(match):.3f}.")
 
 

@@ -150,6 +150,6 @@ def matrix_figure(cosines: Array, names: Sequence[str], title: str, ink: str = t
         written = [[short_cosine(value) for value in row] for row in cosines]
         theme.label_cells(figure, (names, names), written, ink, 14)
     theme.style(figure, "", "", height=390)
-    figure.update_layout(title={"text": title, "font": {"size": 16}}, margin={"t": 46})
+    figure.update_layout(title={"text": escape(title), "font": {"size": 16}}, margin={"t": 46})
     figure.update_xaxes(type="category", side="bottom")
     return figure.update_yaxes(type="category", autorange="reversed")

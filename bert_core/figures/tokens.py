@@ -9,6 +9,10 @@ from bert_core.counting import counted
 from bert_core.measures.wordpiece import Cut, Word
 from bert_core.tokenizer import Encoding
 
+#: Sign in front of a piece or at its end -> what it means.
+STARTS = {"Ġ": "Ġ is the space before a word.", "▁": "▁ is the space before a word."}
+ENDS = {"</w>": "</w> ends a word.", "@@": "@@ says that the word goes on."}
+BYTES = "Other signs than those of English are cut into bytes, each written as a letter of its own: é is Ã©."
 #: Pieces of one cut that are drawn; the count says how many there are.
 SHOWN_PIECES = 400
 
@@ -50,6 +54,21 @@ def normal_note(words: Sequence[Word]) -> str:
             "Choose one to see how it is cut.")
 
 
+def marks_note(encoding: Encoding, byte_level: bool) -> str:
+    """How many tokens there are, and what the signs mean that this tokenizer puts into them.
+
+    Args:
+        byte_level: whether its pieces are made of bytes.
+    """
+    pieces = [encoding.tokens[n] for n in encoding.content if n not in encoding.mask_positions]
+    notes = [f"{counted(len(encoding), 'token')} {'goes' if len(encoding) == 1 else 'go'} into the model."]
+    notes += [words for sign, words in STARTS.items() if any(piece.startswith(sign) for piece in pieces)]
+    notes += [words for sign, words in ENDS.items() if any(piece.endswith(sign) for piece in pieces)]
+    if byte_level and not all(piece.removeprefix("Ġ").isascii() for piece in pieces):
+        notes.append(BYTES)
+    return " ".join(notes)
+
+
 def choose_word(words: Sequence[Word]) -> int | None:
     """The word to open first: the one that took most look-ups."""
     if not words:
@@ -58,14 +77,21 @@ def choose_word(words: Sequence[Word]) -> int | None:
     return tried.index(max(tried))
 
 
-def id_rows(encoding: Encoding, pad_to: int, pad_id: int, has_segments: bool) -> list[dict[str, Any]]:
-    """Rows of the table: ids, segments, positions, attention mask, with padding on the right."""
+def id_rows(
+    encoding: Encoding, pad_to: int, pad_id: int, positions: Sequence[int], has_segments: bool
+) -> list[dict[str, Any]]:
+    """Rows of the table: ids, segments, positions, attention mask, with padding on the right.
+
+    Args:
+        positions: (T,) position ids as the model gives them out; twin-rtl counts from the right.
+        has_segments: whether the model tells two sentences apart.
+    """
     count = len(encoding)
     extra = max(0, pad_to - count)
     rows = [{"name": "vocabulary id", "kind": "id", "values": [*encoding.input_ids, *[pad_id] * extra]}]
     if has_segments:
         rows.append({"name": "segment", "kind": "segment", "values": [*encoding.token_type_ids, *[0] * extra]})
-    rows.append({"name": "position", "kind": "position", "values": list(range(count + extra))})
+    rows.append({"name": "position", "kind": "position", "values": [*positions, *range(count, count + extra)]})
     rows.append({"name": "attention mask", "kind": "mask", "values": [1] * count + [0] * extra})
     return rows
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bert_core.measures.predictions import piece
 from bert_core.tasks.support import sigmoid, softmax
 from bert_core.tasks.vocabulary import last_read
 from bert_core.tokenizer import Tokenizer
@@ -52,7 +53,7 @@ def _vocabulary_moves(before: Array, after: Array, tokenizer: Tokenizer, top: in
     old, new = softmax(before), softmax(after)
     keep = list(dict.fromkeys((*_largest(old, top), *_largest(new, top))))
     keep.sort(key=lambda i: -old[i])
-    return Moved(title, tuple(tokenizer.token_of(i) for i in keep), tuple(float(old[i]) for i in keep),
+    return Moved(title, tuple(piece(tokenizer, i) for i in keep), tuple(float(old[i]) for i in keep),
                  tuple(float(new[i]) for i in keep), max(_divergence(old, new), 0.0))
 
 

@@ -76,6 +76,12 @@ def separator_positions(encoding: Encoding) -> list[int]:
     return [i for i, special in enumerate(encoding.special) if special and i > 0]
 
 
+def special_names(encoding: Encoding) -> dict[str, str]:
+    """[CLS] and [SEP] -> what this model writes for them; without the one that this input has none of."""
+    places = {"[CLS]": [0] if encoding.special[:1] == (True,) else [], "[SEP]": separator_positions(encoding)}
+    return {name: encoding.tokens[found[0]] for name, found in places.items() if found}
+
+
 def entropy(probs: Array) -> Array:
     """(L, H, Tq, Tk) -> (L, H, Tq), nats; a layer at a time, since a base-size model at 512 tokens has 151 MB."""
     smallest = np.finfo(probs.dtype).tiny

@@ -271,6 +271,14 @@ def no_gradients(loaded: Loaded) -> str:
             "own encoder")
 
 
+def no_leaving_out(loaded: Loaded) -> str:
+    """Why no token can be left out of this model's input here; '' where one can be masked or hidden."""
+    if loaded.tokenizer.mask_id is not None or isinstance(loaded.model, bert.Model):
+        return ""
+    return (f"{loaded.config.model_type} has no [MASK] to put in a token's place, and runs through transformers, where "
+            "none can be hidden")
+
+
 def check_target(loaded: Loaded, row: Prepared, target: Target) -> None:
     """ValueError where the model has no such head, class or position."""
     if KINDS[target.kind] not in loaded.model.heads:

@@ -23,6 +23,7 @@ from bert_core.measures.attribution import (
     leave_one_out,
     rank_correlation,
 )
+from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Array, Trace, TraceRequest
 
 #: Largest share by which integrated gradients may miss the change that they explain.
@@ -41,8 +42,8 @@ class Influence(NamedTuple):
         content: positions that can be left out, in order: neither specials nor typed [MASK]s.
         left_out: (T,) what the class's logit loses without the token.
         gradients: (T,) integrated gradients, in the same unit.
-        attention: (T,) weight from [CLS], mean over the heads of the last
-            layer, 0 to 1.
+        attention: (T,) weight from the token that answers, mean over the heads
+            of the last layer, 0 to 1.
         output: the logit that is explained.
         gap: how far the gradients' sum is from the logit's change, as a share
             of it; None where the logit doesn't change.
@@ -75,14 +76,19 @@ class Disagreement(NamedTuple):
     ranks: tuple[int, int, int]
 
 
-def cls_attention(trace: Trace) -> Array:
-    """Weights from [CLS] to every token, (L, H, T), each row sums to 1."""
-    return trace.attention_probs[:, :, 0, :]
+def answers_at(tokenizer: Tokenizer, encoding: Encoding) -> int:
+    """Position of the token from which a classifier answers: [CLS], or the last one where a family has none (GPT-2)."""
+    return 0 if tokenizer.has_cls else max(len(encoding) - 1, 0)
 
 
-def attention_of_layer(trace: Trace, layer: int = -1) -> Array:
-    """Weights from [CLS], mean over the layer's heads, (T,)."""
-    return cls_attention(trace)[layer].mean(axis=0)
+def cls_attention(trace: Trace, place: int = 0) -> Array:
+    """Weights from [CLS], or from the token at `place`, to every token, (L, H, T), each row sums to 1."""
+    return trace.attention_probs[:, :, place, :]
+
+
+def attention_of_layer(trace: Trace, layer: int = -1, place: int = 0) -> Array:
+    """Weights from [CLS], or from the token at `place`, mean over the layer's heads, (T,)."""
+    return cls_attention(trace, place)[layer].mean(axis=0)
 
 
 def accounts(

@@ -17,6 +17,7 @@ import numpy as np
 
 from bert_core.measures.attention import merge_words, separator_positions
 from bert_core.serving import Engine
+from bert_core.tokenizer import Encoding
 from bert_core.trace import Array, Trace, TraceRequest
 
 CORPUS = Path(__file__).resolve().parents[2] / "assets" / "head_corpus" / "sentences.txt"
@@ -24,6 +25,7 @@ RELATIONS = ("det", "amod", "poss", "nsubj", "dobj", "pobj", "aux", "prt")
 DIRECTIONS = ("dependent to head", "head to dependent")
 #: Plain roles: where the largest weight of a row points.
 PLACES = ("previous", "next", "itself", "[CLS]", "[SEP]", "full stop")
+STOPS = (".", "?", "!")
 #: Fixed distances tried as the baseline, in words.
 OFFSETS = tuple(offset for offset in range(-6, 7) if offset)
 SENTENCES_A_CALL = 16
@@ -190,10 +192,17 @@ def place_shares(trace: Trace) -> Array:
     encoding = trace.encoding
     content = np.array(encoding.content, dtype=int)
     target = trace.attention_probs[:, :, content].argmax(axis=-1)  # (L, H, C)
-    stops = [i for i in content if encoding.tokens[i] in (".", "?", "!")]
+    stops = [i for i in content if _written(encoding, i) in STOPS or encoding.tokens[i] in STOPS]
     hits = (target == content - 1, target == content + 1, target == content, (target == 0) & encoding.special[0],
             np.isin(target, separator_positions(encoding)), np.isin(target, stops))
     return np.stack([hit.sum(axis=-1) for hit in hits]) / max(len(content), 1)
+
+
+def _written(encoding: Encoding, position: int) -> str:
+    """A token as it stands in the text, without the space that some tokenizers put into it."""
+    text = (encoding.pair if encoding.sequence_ids[position] else encoding.text) or ""
+    start, end = encoding.offsets[position]
+    return text[start:end].strip()
 
 
 class Role(NamedTuple):

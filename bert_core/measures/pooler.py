@@ -25,7 +25,8 @@ class HeadOperands(NamedTuple):
 
     Attributes:
         cls: (D,) last hidden state of [CLS].
-        dense: (D,) W cls + b of the pooler, before the activation.
+        layer: what comes next: the 'pooler', or a 'dense layer' of the head's own (RoBERTa, DistilBERT, ELECTRA).
+        dense: (D,) W cls + b of it, before the activation.
         pooled: (D,) after the activation.
         activation: its name.
         weight: (C, D) of the head.
@@ -36,6 +37,7 @@ class HeadOperands(NamedTuple):
     """
 
     cls: Array
+    layer: str
     dense: Array
     pooled: Array
     activation: str
@@ -73,7 +75,8 @@ def head_operands(loaded: Loaded, trace: Trace, head: str) -> HeadOperands:
     weight, bias = _array(model.weights[f"{final}.weight"]), _array(model.weights[f"{final}.bias"])
     products = weight * pooled[None, :]  # (C, D)
     labels = ("IsNext", "NotNext") if head == "nsp" else label_names(loaded.config, len(bias))
-    return HeadOperands(cls, dense, pooled, activation, weight, bias, products, products.sum(axis=1) + bias, labels)
+    return HeadOperands(cls, "dense layer" if own else "pooler", dense, pooled, activation, weight, bias, products,
+                        products.sum(axis=1) + bias, labels)
 
 
 def _array(tensor: Tensor) -> Array:

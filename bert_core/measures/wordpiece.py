@@ -55,6 +55,11 @@ def is_wordpiece(tokenizer: Tokenizer) -> bool:
     return isinstance(getattr(tokenizer.backend, "model", None), models.WordPiece)
 
 
+def is_byte_level(tokenizer: Tokenizer) -> bool:
+    """Whether its pieces are made of bytes, as those of GPT-2 and RoBERTa."""
+    return isinstance(getattr(tokenizer.backend, "decoder", None), decoders.ByteLevel)
+
+
 def greedy(
     word: str, known: Callable[[str], bool], prefix: str = "##", longest: int = 100
 ) -> tuple[tuple[Attempt, ...], ...]:

@@ -17,7 +17,7 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 #: Letters and digits that can't be mistaken for each other on a projector.
@@ -68,8 +68,8 @@ class Poll:
     Attributes:
         number: counts the polls of a room, from 1; the same sentence asked again is another poll.
         text: the sentence with its gap.
-        guesses: how often each word was guessed, most often first; empty for
-            followers until it is revealed.
+        guesses: how often each word was guessed, in any case, most often first;
+            empty for followers until it is revealed.
         count: number of guesses.
         revealed: whether everyone sees the tally and the model's answer.
         model: name of the model that answered; '' until it did.
@@ -136,13 +136,25 @@ def tidy_code(code: str) -> str:
     return tidy
 
 
+def count_guesses(guesses: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """(word, how often), most often first.
+
+    Spellings that differ in case are one word, for phones begin a line with a capital; it is written as most wrote it.
+    """
+    spelled: dict[str, Counter[str]] = {}
+    for word in guesses:
+        spelled.setdefault(word.casefold(), Counter())[word] += 1
+    tally = [(max(found, key=lambda word: (found[word], word.islower())), found.total()) for found in spelled.values()]
+    return tuple(sorted(tally, key=lambda entry: -entry[1]))
+
+
 def tidy_guess(guess: str) -> str:
-    """One word, lower case, at most MAX_GUESS characters.
+    """One word as it was typed, at most MAX_GUESS characters: to a model that knows case, paris is not Paris.
 
     Raises:
         RoomError: there is no word in it.
     """
-    words = "".join(c for c in guess[:200] if c.isprintable()).casefold().split()
+    words = "".join(c for c in guess[:200] if c.isprintable()).split()
     word = words[0][:MAX_GUESS].strip(".,;:!?\"'()[]") if words else ""
     if not word:
         raise RoomError("type one word as your guess")
@@ -338,9 +350,8 @@ class Rooms:
         self._free_seats(room)
         poll = None
         if room.poll_text is not None:
-            tally = Counter(room.guesses.values()).most_common() if for_teacher or room.revealed else []
-            poll = Poll(room.polls, room.poll_text, tuple(tally), len(room.guesses), room.revealed,
-                        room.model, room.answer)
+            tally = count_guesses(room.guesses.values()) if for_teacher or room.revealed else ()
+            poll = Poll(room.polls, room.poll_text, tally, len(room.guesses), room.revealed, room.model, room.answer)
         return RoomState(room.code, room.version, room.view, len(room.followers), poll)
 
     def _sit(self, room: _Room, seat: str) -> None:

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 def differences(page) -> list[float]:
     """The column of differences."""
     cells = page.locator(".bw-table tbody tr td:nth-child(2)").all_inner_texts()
-    return [float(cell) for cell in cells if re.fullmatch(r"0|\d\.\de[+-]\d\d", cell)]
+    return [float(cell.replace("−", "-")) for cell in cells if re.fullmatch(r"0|\d\.\de[+−]\d\d", cell)]
 
 
 def test_every_stage_agrees_with_transformers_on_the_typed_sentence(visitor):

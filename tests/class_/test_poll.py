@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from bert_core.figures.class_poll import poll_figure
 from bert_core.load import load_model
-from bert_core.measures.poll import compare_guesses
+from bert_core.measures.poll import compare_guesses, piece_in_gap
+from bert_core.tasks import softmax
 from bert_core.trace import TraceRequest, run_batch
+from tests.checkpoints import make_bert
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +49,48 @@ def test_a_word_of_several_pieces_has_no_probability(loaded):
 def test_a_word_the_vocabulary_lacks_has_not_the_probability_of_unk(loaded):
     guesses = compare_guesses((("🙂", 1),), trace_of(loaded, "the [MASK] barked"), loaded)
     assert guesses[0] == ("🙂", 1.0, None)
+
+
+@pytest.fixture(scope="module")
+def cased(tmp_path_factory):
+    """A model that knows Paris and the dog, and neither paris nor Dog."""
+    folder = make_bert(tmp_path_factory.mktemp("cased"))
+    wordpiece = tokenizer_of(folder)
+    wordpiece["normalizer"]["lowercase"] = False
+    wordpiece["model"]["vocab"] = {{"paris": "Paris"}.get(piece, piece): n
+                                   for piece, n in wordpiece["model"]["vocab"].items()}
+    (folder / "tokenizer.json").write_text(json.dumps(wordpiece), encoding="utf-8")
+    return load_model(str(folder))
+
+
+def tokenizer_of(folder):
+    return json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("typed", "scored"), [("Paris", "Paris"), ("paris", "Paris"), ("Dog", "dog"), ("dog", "dog")])
+def test_a_model_that_knows_case_is_asked_for_the_spelling_that_it_has(cased, typed, scored):
+    trace = trace_of(cased, "the [MASK] barked")
+    first = compare_guesses(((typed, 1),), trace, cased)[0]
+    assert first.word == scored
+    assert first.probability == pytest.approx(softmax(trace.mlm_logits[0])[cased.tokenizer.id_of(scored)])
+
+
+@pytest.mark.parametrize("name", ["RoBERTa", "FlauBERT", "HerBERT"])
+def test_a_guess_is_scored_as_the_piece_that_it_is_in_its_place(family, name):
+    """RoBERTa's vocabulary has another piece for a word behind a space than for one at the start."""
+    loaded = load_model(family(name))
+    text = "the [MASK], we walked home"
+    pieces = loaded.tokenizer.encode("a the, we")
+    there = next(pieces.input_ids[n] for n in pieces.content if "the" in pieces.tokens[n])
+    trace = trace_of(loaded, text)
+    guesses = compare_guesses((("the", 1),), trace, loaded, most=2 * len(trace.mlm_logits[0]))
+    assert guesses[0].probability == pytest.approx(softmax(trace.mlm_logits[0])[there])
+    assert sum(guess.probability for guess in guesses) == pytest.approx(1, abs=1e-6)  # no piece stands there twice
+
+
+def test_a_longer_piece_than_the_word_is_not_its(loaded):
+    assert piece_in_gap("dog", "the [MASK] barked", loaded.tokenizer) == loaded.tokenizer.id_of("dog")
+    assert piece_in_gap("ho", "we walked [MASK]me", loaded.tokenizer) is None
 
 
 def test_without_a_gap_there_is_nothing_to_compare(loaded):

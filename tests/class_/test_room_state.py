@@ -87,6 +87,17 @@ def test_poll_counts_one_guess_a_seat_and_hides_the_tally(rooms):
     assert rooms.follow(code, seats[0]).poll is None
 
 
+@pytest.mark.parametrize(("typed", "counted"), [
+    (("Paris", "Paris", "paris"), ("Paris", 3)), (("dog", "dog", "Dog"), ("dog", 3)), (("Dog", "dog"), ("dog", 2)),
+    (("Straße", "Straße!"), ("Straße", 2))])
+def test_a_guess_keeps_its_case_and_counts_in_any(rooms, typed, counted):
+    code, key = rooms.open()
+    rooms.ask(code, key, "she lives in [MASK]")
+    for word in typed:
+        rooms.guess(code, rooms.join(code), 1, word)
+    assert rooms.teacher_state(code, key).poll.guesses == (counted,)
+
+
 def test_a_stranger_has_no_vote(rooms):
     code, key = rooms.open()
     rooms.ask(code, key, "the [MASK] barked")

@@ -207,6 +207,25 @@ def test_every_misuse_is_one_line_and_exit_code_two(arguments, refused, tiny_ber
     refused(*arguments, *with_model)
 
 
+@pytest.mark.parametrize("arguments", [
+    ("nsp", "the dog", "--json", "barked", "--model"), ("nsp", "--json", "the dog", "barked", "--model"),
+    ("nsp", "--json", "the dog", "--model", "MODEL", "barked"),
+    ("nsp", "--json", "--model", "MODEL", "--", "the dog", "barked"),
+])
+def test_options_stand_before_between_and_after_the_texts(arguments, run, tiny_bert):
+    given = [tiny_bert if one == "MODEL" else one for one in arguments]
+    code, out, error = run(*given, *([tiny_bert] if given[-1] == "--model" else []))
+    assert (code, error) == (0, "")
+    assert json.loads(out) == answer(run, "nsp", "the dog", "barked", "--model", tiny_bert)
+
+
+def test_what_stands_behind_two_dashes_is_text(run, refused, tiny_bert):
+    code, out, _ = run("fill-mask", "--model", tiny_bert, "--json", "--", "--top [MASK]")
+    assert (code, [gap["position"] for gap in json.loads(out)]) == (0, [6])
+    assert "takes TEXT; got 2 texts" in refused("fill-mask", "a [MASK]", "--model", tiny_bert, "--", "--json")
+    assert "expected one argument" in refused("fill-mask", "a [MASK]", "--model", "--", tiny_bert)
+
+
 def test_help_says_what_every_flag_does():
     from bert_core.training.commands import add_parsers
 

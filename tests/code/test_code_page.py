@@ -22,7 +22,8 @@ def losses_shown(**parameters: str) -> tuple[dict[str, tuple[float, float, float
     terms = words.partition("The loss, term by term</caption>")[2].partition("</table>")[0]
     rows = re.findall(r"<tr>(.*?)</tr>", terms)
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows[1:]]
-    return {name: tuple(map(float, numbers)) for name, *numbers in cells}, words
+    assert not re.search(r"\d-|\s-\d", "".join(map("".join, cells)))
+    return {name: tuple(float(number.replace("−", "-")) for number in numbers) for name, *numbers in cells}, words
 
 
 def test_a_pair_has_both_terms_and_their_sum():
@@ -57,6 +58,23 @@ def test_a_model_of_a_folder_has_its_script(checkpoint, monkeypatch):
     at = visit("code", view="Script", text=FIRST, model=folder)
     is_ready(at)
     assert repr(folder) in at.code[0].value
+
+
+@pytest.mark.parametrize(("model", "named", "not_named"), [
+    ("twin-gpt", "Language-model head", "Masked-LM head"), ("twin-bert", "Masked-LM head", "Language-model head")])
+def test_the_head_over_the_vocabulary_is_called_what_it_was_trained_as(model, named, not_named):
+    at = visit("code", text=FIRST, model=model, stage=named)
+    is_ready(at)
+    assert at.selectbox(key="stage").value == named
+    assert f">{named}<" in said(at)
+    assert not_named not in said(at)
+
+
+def test_no_number_of_the_walk_has_a_hyphen_for_a_minus():
+    words = html.unescape(said(visit("code", view="Walk", text=FIRST, line="4")))
+    step, = re.findall(r"First numbers [^<]*", words)
+    assert re.search(r"all between −\d+\.\d{4} and", step)
+    assert not re.search(r"-\d", step)
 
 
 def test_a_causal_model_has_the_loss_of_the_next_token():

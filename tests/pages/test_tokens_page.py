@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bert_core import load_engine
 from tests.payloads import drawn, is_ready, said, visit
 
@@ -41,6 +43,19 @@ def test_ids_segments_positions_and_padding():
     assert rows["position"] == list(range(24))
     assert rows["mask"] == [1] * len(real) + [0] * extra
     assert [token["t"] for token in sent["tokens"][len(real):]] == ["[PAD]"] * extra
+
+
+def test_positions_are_those_that_the_model_gives_out():
+    at = visit("tokens", text="It rained.", view="Ids and segments", model="twin-rtl", pad="7")
+    rows = {row["kind"]: row["values"] for row in drawn(at, "ids")["rows"]}
+    assert rows["position"] == [0, 3, 2, 1, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("name", "has_segments"), [("RoBERTa", False), ("GPT-2", False), ("unknown: ERNIE", True)])
+def test_segments_stand_where_the_model_tells_sentences_apart(family, monkeypatch, name, has_segments):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family(name))
+    at = visit("tokens", text="the dog", pair="a cat", view="Ids and segments")
+    assert ("segment" in {row["kind"] for row in drawn(at, "ids")["rows"]}) == has_segments
 
 
 def test_five_tokenizers_cut_the_same_text():

@@ -11,6 +11,7 @@ import streamlit as st
 from bert_core.figures.attention import heads_payload
 from bert_core.load import Loaded
 from bert_core.measures.ablation import Moved, class_moves, masked_moves, next_moves
+from bert_core.model import Model
 from bert_core.tasks.sentences import label_names, read_logits, several_hold
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
@@ -29,28 +30,36 @@ CLASSIFIER = "twin-bert-sst2"
 def draw(here: Here) -> None:
     """Controls, the answers before and after, then the grid and the head under the change."""
     layers, heads = attention.sizes(here)
-    length = len(here.encoding)
-    off, cut = heads_off(layers, heads), pairs_cut(length)
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    with left:
-        window = controls.choice("Window: a token sees others at most this far away", WINDOWS, "window", as_list=True)
-    right.button("Undo all changes", on_click=undo, width="stretch", disabled=not (off or cut or window != "none"))
-    base = _masked(here)
-    change = {"heads_off": off, "cut": cut, "window": None if window == "none" else int(window)}
-    plain, changed, others = _run(here, base, change)
+    can_act = isinstance(state.loaded(here.model).model, Model)
+    change = _change(here, layers, heads) if can_act else {}
+    if not can_act:
+        notices.note(f"{here.model} runs through transformers, where no head or pair can be switched off: its answers "
+                     "and its attention stand as they are. Choose a BERT, such as twin-bert, to change them.")
+    plain, changed, others = _run(here, _masked(here), change)
     blocks = [*answers(here, plain, changed), *others]
     score = _score(here, plain, changed)
     if score:
         notices.note(score)
     if blocks:
         components.mount("attention_effect", "attention_effect", components.pack(
-            {"blocks": blocks, "changed": bool(off or cut or window != "none")}))
+            {"blocks": blocks, "changed": any(value not in ((), None) for value in change.values())}))
     elif not score:
-        notices.note(f"{here.model} has no head that answers anything; its attention still changes below.")
+        notices.note(f"{here.model} has no head that answers anything; its attention still stands below.")
     layer, _ = attention.opened(here)
-    header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode="act")
+    mode = "act" if can_act else "look"
+    header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode=mode)
     components.mount("attention", "attention_act", components.pack(header | {"jump": attention.jump()}, arrays),
                      on_event=_receive(here, layers, heads))
+
+
+def _change(here: Here, layers: int, heads: int) -> dict[str, Any]:
+    """What is switched off: the window's control, and what the address names; fields of a TraceRequest."""
+    off, cut = heads_off(layers, heads), pairs_cut(len(here.encoding))
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    with left:
+        window = controls.choice("Window: a token sees others at most this far away", WINDOWS, "window", as_list=True)
+    right.button("Undo all changes", on_click=undo, width="stretch", disabled=not (off or cut or window != "none"))
+    return {"heads_off": off, "cut": cut, "window": None if window == "none" else int(window)}
 
 
 def _masked(here: Here) -> dict[str, tuple[int, ...]]:

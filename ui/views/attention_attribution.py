@@ -19,12 +19,14 @@ from bert_core.measures.attribution import (
     no_gradients,
     rank_agreement,
 )
+from bert_core.measures.predictions import piece
 from bert_core.measures.rollout import rollout
 from bert_core.serving import EngineError
 from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
+from ui.views.cls_reader import place_and_name
 
 #: Longest inputs, in tokens, for which a method answers soon enough on two cores.
 LONGEST_PATH, LONGEST_LEFT_OUT = 192, 96
@@ -132,7 +134,7 @@ def _guess(here: Here) -> Question:
         place = next(iter(chips.tokens(encoding, "mask", "one", (middle,), label="Token to guess")), middle)
         request = here.request(masked=(place,))
     best = int(state.trace(_only(request, "mlm_positions", "mlm_logits")).mlm_logits[0].argmax())
-    word = state.loaded(here.model).tokenizer.token_of(best)
+    word = piece(state.loaded(here.model).tokenizer, best)
     return Question(request, Target("mlm", best, place), place, _words(word, f"at position {place}", here.model))
 
 
@@ -146,7 +148,7 @@ def _next(here: Here) -> Question:
     trace = state.trace(here.request(parts=("lm_logits",)))
     place = last_read(trace)
     best = int(trace.lm_logits[place].argmax())
-    word = state.loaded(here.model).tokenizer.token_of(best)
+    word = piece(state.loaded(here.model).tokenizer, best)
     where = "as the word before the sentence" if _reads_back(here) else "as the next word"
     return Question(here.request(), Target("lm", best, place), place, _words(word, where, here.model))
 
@@ -159,26 +161,20 @@ def _class(here: Here) -> Question:
     logits = state.trace(_only(request, "logits")).logits
     best, labels = int(logits.argmax()), state.loaded(model).config.id2label
     label = labels[best] if labels else f"class {best}"
-    place, where = _read_at(model, request)
-    return Question(request, Target("classification", best), place, _words(label, where, model))
-
-
-def _read_at(model: str, request: TraceRequest) -> tuple[int, str]:
-    """The token that a classifier reads, and how that is said: [CLS], or the last one where there is none."""
-    tokenizer = state.loaded(model).tokenizer
-    if tokenizer.has_cls:
-        return 0, "as read at [CLS]"
-    return len(tokenizer.encode(request.text, request.pair)) - 1, "as read at the last token"
+    place, name = place_and_name(model, state.loaded(model).tokenizer.encode(request.text, request.pair))
+    return Question(request, Target("classification", best), place, _words(label, f"as read at {name}", model))
 
 
 def _follows(here: Here) -> Question:
-    words = _words("the second sentence following the first", "as read at [CLS]", here.model)
+    _, name = place_and_name(here.model, here.encoding)
+    words = _words("the second sentence following the first", f"as read at {name}", here.model)
     return Question(here.request(), Target("nsp", 0), 0, words)
 
 
 def _words(answer: str, where: str, model: str) -> str:
     """The question in one line of HTML."""
-    return f"What speaks for <b>{html.escape(answer)}</b> {where}, by {html.escape(model)}? Signed numbers: logits."
+    answer, where, model = map(html.escape, (answer, where, model))
+    return f"What speaks for <b>{answer}</b> {where}, by {model}? Signed numbers: logits."
 
 
 def _only(request: TraceRequest, *parts: str) -> TraceRequest:

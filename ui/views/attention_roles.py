@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 from bert_core.facts import read_facts
 from bert_core.figures.attention import heads_payload
+from bert_core.measures.attention import special_names
 from bert_core.measures.heads import MARGIN, HeadRoles, Role, measure_roles, place_holds, place_shares, roles_of
 from bert_core.trace import Array, Trace
 from ui import components, state
@@ -52,21 +54,25 @@ def lines(roles: HeadRoles, trace: Trace) -> list[str]:
     """One line a head for its card, layer by layer."""
     layers, heads = roles.places.shape[1:]
     shares = place_shares(trace) if trace.encoding.content else None
-    return [line(roles_of(roles, layer, head), shares, layer, head) for layer in range(layers) for head in range(heads)]
+    called = special_names(trace.encoding)
+    return [line(roles_of(roles, layer, head), shares, layer, head, called)
+            for layer in range(layers) for head in range(heads)]
 
 
-def line(found: tuple[Role, ...], shares: Array | None, layer: int, head: int) -> str:
+def line(found: tuple[Role, ...], shares: Array | None, layer: int, head: int, called: Mapping[str, str]) -> str:
     """A head's roles with their evidence, and whether a place holds on this text too.
 
     Args:
         shares: (6, L, H), place_shares of the text; None where it has no words.
+        called: what this model writes for [CLS] and [SEP], where that is something else.
     """
     if not found:
         return "No clear role on the shipped sentences."
     parts = []
     for role in found:
         if role.baseline is None:
-            parts.append(f"Mostly at: {role.name} ({100 * role.score:.0f} % of tokens in {role.n} sentences; "
+            place = called.get(role.name, role.name)
+            parts.append(f"Mostly at: {place} ({100 * role.score:.0f} % of tokens in {role.n} sentences; "
                          f"{_here(shares, role, layer, head)})")
         else:
             name, _, way = role.name.partition(", ")

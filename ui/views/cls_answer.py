@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from bert_core import Trace, TraceRequest
-from bert_core.measures.attribution import Attribution, Target, leave_one_out, no_gradients
+from bert_core.measures.attribution import Attribution, Target, leave_one_out, no_gradients, no_leaving_out
 from bert_core.measures.cls import (
     LEAST_CHANGE,
     Disagreement,
@@ -20,8 +20,10 @@ from bert_core.measures.cls import (
     rank_correlation,
 )
 from bert_core.tasks.sentences import Classification, label_names, read_logits
+from bert_core.tokenizer import Encoding
 from ui import chips, components, controls, notices, state
 from ui.state import Here
+from ui.views.cls_reader import place_and_name
 from ui.views.task_models import say, share, signed
 
 PARTS = ("logits", "attention_probs", "hidden_states")
@@ -29,6 +31,8 @@ PARTS = ("logits", "attention_probs", "hidden_states")
 AT_ONCE, MOST = 48, 128
 #: Labels that get a bar; a model with more has the rest in the table.
 BARS = 8
+#: Said below a regression's number: its range is known to whoever trained it.
+SCORE = "the head's score, on the scale that it was trained on"
 
 
 def answer(trace: Trace) -> Classification:
@@ -48,19 +52,18 @@ def side(
 
     Args:
         labels: every label, in the model's order.
-        text: (piece, changed) for each token, to be shown above the bars.
+        text: (what stands before, piece, changed) for each token, to be shown above the bars.
     """
-    values = [result.probabilities.get(label, result.probability) for label in labels]
-    order = np.argsort(-np.asarray(values), kind="stable")[:BARS] if len(labels) > BARS else range(len(labels))
     regression = not result.probabilities
-    top = 5.0 if regression else 1.0
+    values = result.logits if regression else [result.probabilities[label] for label in labels]
+    order = np.argsort(-np.asarray(values), kind="stable")[:BARS] if len(labels) > BARS else range(len(labels))
     return {
-        "title": title, "text": text, "low": 0.0, "high": top, "hidden": max(0, len(labels) - BARS),
+        "title": title, "text": text, "low": 0.0, "high": 1.0, "hidden": max(0, len(labels) - BARS),
         "best": None if regression else result.label,
         "bars": [{
-            "label": labels[n], "value": values[n], "share": min(1.0, max(0.0, values[n] / top)),
+            "label": labels[n], "value": values[n], "share": None if regression else values[n],
             "text": signed(values[n], plus="") if regression else share(values[n]),
-            "below": "score of the head, trained on 0 to 5" if regression else f"logit {signed(result.logits[n])}",
+            "below": SCORE if regression else f"logit {signed(result.logits[n])}",
         } for n in order],
         "table": [[label, value, logit] for label, value, logit in zip(labels, values, result.logits)],
     }
@@ -86,7 +89,7 @@ def draw(here: Here) -> None:
     if why_not:
         _draw_without_gradients(here, trace, index, labels[index], why_not)
     else:
-        _draw_strip(_influence(here, trace, index), labels[index])
+        _draw_strip(here, trace, _influence(here, trace, index), labels[index])
 
 
 def _explained(labels: tuple[str, ...], result: Classification) -> int:
@@ -111,8 +114,9 @@ def _influence(here: Here, trace: Trace, index: int) -> Influence:
     left_out, gradients = state.or_stop(lambda: _attributions(request, index))
     moved = abs(gradients.output - gradients.baseline) > LEAST_CHANGE
     content = tuple(n for n in trace.encoding.content if n not in trace.encoding.mask_positions)
+    place, _ = place_and_name(here.model, trace.encoding)
     return Influence(trace.encoding.tokens, content, left_out.values, gradients.values,
-                     attention_of_layer(trace), left_out.output, gradients.gap if moved else None)
+                     attention_of_layer(trace, place=place), left_out.output, gradients.gap if moved else None)
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
@@ -120,33 +124,38 @@ def _attributions(request: TraceRequest, index: int) -> tuple[Attribution, Attri
     return state.call(accounts, request, Target("classification", index))
 
 
-def _draw_strip(strip: Influence, label: str) -> None:
+def _draw_strip(here: Here, trace: Trace, strip: Influence, label: str) -> None:
     """The strip with the token on which the accounts differ most marked, and why in words."""
     differ = disagreement(strip)
-    _mount_strip(strip.tokens, label, {"left out": strip.left_out, "gradients": strip.gradients}, strip.attention,
+    _mount_strip(trace.encoding, label, {"left out": strip.left_out, "gradients": strip.gradients}, strip.attention,
                  differ.position if differ else None)
     if differ is not None:
         say(_difference(strip, differ), strong=True)
     complete = "" if strip.gap is None else (
         f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. ")
     say(f"Left out and gradients: change of the logit of “{label}” (now {signed(strip.output)}); red raises it. "
-        f"{complete}Attention: from [CLS], last layer, mean of its heads.")
+        f"{complete}{_from_where(here, trace.encoding)}")
+
+
+def _from_where(here: Here, encoding: Encoding) -> str:
+    """What the row of attention is."""
+    return f"Attention: from {place_and_name(here.model, encoding)[1]}, last layer, mean of its heads."
 
 
 def _mount_strip(
-    tokens: Sequence[str], label: str, accounts: Mapping[str, np.ndarray], attention: np.ndarray, mark: int | None
+    encoding: Encoding, label: str, accounts: Mapping[str, np.ndarray], attention: np.ndarray, mark: int | None
 ) -> None:
     """Draw the strip of signed accounts and of attention.
 
     Args:
         accounts: name -> (T,) change of the logit, all on one scale.
-        attention: (T,) weights from [CLS], 0 to 1.
+        attention: (T,) weights from the token that answers, 0 to 1.
         mark: position of the token that is framed.
     """
-    limit = float(max(1e-6, *(np.abs(values).max() for values in accounts.values())))
+    limit = float(max((1e-6, *(np.abs(values).max() for values in accounts.values()))))
     header = {
-        "label": f"Which tokens move the logit of {label}", "mark": mark,
-        "tokens": [{"t": text, "k": kind} for text, kind in chips.describe(tokens)],
+        "label": f"Which tokens move the logit of {label}" if accounts else "What is looked at", "mark": mark,
+        "tokens": [{"t": text, "k": kind} for text, kind in chips.describe(encoding)],
         "rows": [*({"name": name, "signed": True, "limit": limit} for name in accounts),
                  {"name": "attention", "signed": False, "limit": 1.0}],
         "hint": "Move over a token to read its numbers.",
@@ -156,15 +165,21 @@ def _mount_strip(
 
 
 def _draw_without_gradients(here: Here, trace: Trace, index: int, label: str, why_not: str) -> None:
-    """Leaving out and attention alone, and why there is no third account."""
+    """Leaving out and attention alone, or attention, and why there is no other account."""
+    place, _ = place_and_name(here.model, trace.encoding)
+    attention, places = attention_of_layer(trace, place=place), list(trace.encoding.content)
+    notices.note(f"There are no gradients here. {why_not}.")
+    if reason := no_leaving_out(state.loaded(here.model)):
+        notices.note(f"No token is left out: {reason}.")
+        _mount_strip(trace.encoding, label, {}, attention, None)
+        say(_from_where(here, trace.encoding))
+        return
     left_out = state.or_stop(lambda: _left_out(TraceRequest(here.text, here.pair, model=here.model), index))
-    attention, places = attention_of_layer(trace), list(trace.encoding.content)
-    _mount_strip(trace.encoding.tokens, label, {"left out": left_out.values}, attention, None)
+    _mount_strip(trace.encoding, label, {"left out": left_out.values}, attention, None)
     agreement = rank_correlation(np.abs(left_out.values[places]), attention[places])
     known = "" if agreement is None else f"Rank correlation of the two: {signed(agreement)}. "
     say(f"Left out: change of the logit of “{label}” (now {signed(left_out.output)}); red raises it. "
-        f"Attention: from [CLS], last layer, mean of its heads. {known}")
-    notices.note(f"There are no gradients here. {why_not}.")
+        f"{_from_where(here, trace.encoding)} {known}")
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)

@@ -12,6 +12,7 @@ from bert_core.figures import cls as figures
 from bert_core.measures.cls import changed_words
 from bert_core.measures.similarity import unit
 from bert_core.tasks import Classification
+from bert_core.tasks.support import trimmed
 from ui import components, controls, state
 from ui.state import Here
 from ui.tables import Numbers
@@ -40,17 +41,29 @@ def draw(here: Here) -> None:
     is_changed = any(old_marks) or any(new_marks)
     say(_in_words(*results) if is_changed else SAME, strong=True)
     if is_changed and state.loaded(here.model).tokenizer.has_cls:
+        name = old_trace.encoding.tokens[0]
         old, now = (unit(trace.hidden_states[:, 0]) for trace in (old_trace, new_trace))  # (L+1, D)
         st.html("<h2>Where the change arrives</h2>")
         distances = np.square(old - now).sum(axis=-1) / 2  # 1 − cosine of unit vectors, exactly 0 for the same one
         rows = list(zip(figures.layer_names(len(distances)), distances.tolist()))
-        components.chart(figures.arrival_figure(distances), "cls_arrival", Numbers(
-            "Where the change arrives", ("layer", "1 − cosine of old and new [CLS]"), rows))
+        components.chart(figures.arrival_figure(distances, name), "cls_arrival", Numbers(
+            "Where the change arrives", ("layer", f"1 − cosine of old and new {name}"), rows))
 
 
 def _marked(trace: Trace, changed: Sequence[bool]) -> list[list]:
-    """(piece, changed) for the content tokens."""
-    return [[trace.encoding.tokens[n], bool(changed[n])] for n in trace.encoding.content]
+    """(what stands before it, piece of the text, changed) for the content tokens, as typed."""
+    encoding, rows, last = trace.encoding, [], (0, 0, 0)
+    for n in encoding.content:
+        sentence = encoding.sequence_ids[n] or 0
+        text = encoding.pair if sentence else encoding.text
+        start, end = trimmed(text, *encoding.offsets[n])
+        if (sentence, start, end) == last and rows:  # a tokenizer that aligns whole words only
+            rows[-1][2] |= bool(changed[n])
+            continue
+        gap = text[last[2]:start] if sentence == last[0] else " "
+        rows.append([gap, text[start:end], bool(changed[n])])
+        last = sentence, start, end
+    return rows
 
 
 def _in_words(old: Classification, new: Classification) -> str:

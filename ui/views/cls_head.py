@@ -6,6 +6,7 @@ import numpy as np
 
 from bert_core.measures.pooler import HeadOperands, head_operands
 from bert_core.tasks import softmax
+from bert_core.tasks.sentences import class_probabilities, several_hold
 from ui import components, controls, state
 from ui.state import Here
 from ui.views.task_models import say, share, signed
@@ -23,17 +24,20 @@ def draw(here: Here, head: str) -> None:
     labels = list(opened.labels)
     start = labels[int(np.argmax(trace.arrays[logits]))]
     index = labels.index(controls.choice("Open the logit of", labels, "class", start, as_list=len(labels) > 4))
-    components.mount("operands", "cls_operands", _payload(opened, index))
-    say(_sum_in_words(opened, index, float(trace.arrays[logits][index])))
+    name = trace.encoding.tokens[0]
+    components.mount("operands", "cls_operands", _payload(opened, index, name))
+    say(_sum_in_words(opened, index, float(trace.arrays[logits][index])) + _shares_in_words(opened, index, here, head))
 
 
-def _payload(opened: HeadOperands, index: int) -> bytes:
-    label = opened.labels[index]
-    rows = [("[CLS], last layer", opened.cls), (f"pooler: W·[CLS] + b, before {opened.activation}", opened.dense),
-            (f"{opened.activation} of it", opened.pooled), (f"weight of “{label}”", opened.weight[index]),
-            ("weight × pooled", opened.products[index])]
+def _payload(opened: HeadOperands, index: int, name: str) -> bytes:
+    """The strips; `name` is what the model calls [CLS]."""
+    label, after = opened.labels[index], f"{opened.activation} of it"
+    product = "weight × pooled" if opened.layer == "pooler" else f"weight × {after}"
+    rows = [(f"{name}, last layer", opened.cls),
+            (f"{opened.layer}: W·{name} + b, before {opened.activation}", opened.dense),
+            (after, opened.pooled), (f"weight of “{label}”", opened.weight[index]), (product, opened.products[index])]
     return components.pack({
-        "label": f"From [CLS] to the logit of {label}, {len(opened.cls)} dimensions", "size": len(opened.cls),
+        "label": f"From {name} to the logit of {label}, {len(opened.cls)} dimensions", "size": len(opened.cls),
         "at": int(np.abs(opened.products[index]).argmax()),
         "rows": [_row(name, float(np.abs(values).max())) for name, values in rows],
     }, {"values": np.stack([values for _, values in rows]).astype(np.float32)})
@@ -47,8 +51,19 @@ def _sum_in_words(opened: HeadOperands, index: int, traced: float) -> str:
     """The sum that the last strip makes, against the run's own logit."""
     total, bias, logit = opened.products[index].sum(), opened.bias[index], opened.logits[index]
     total, bias, logit, traced = (signed(value, 4) for value in (total, bias, logit, traced))
-    words = f"Sum of the last strip {total} + bias {bias} = {logit}; the run itself gave {traced}. "
-    if len(opened.logits) > 1:
-        others = ", ".join(f"{label} {signed(value)}" for label, value in list(zip(opened.labels, opened.logits))[:6])
-        words += f"Logits: {others}; softmax makes {share(softmax(opened.logits)[index])} of it."
-    return words
+    return f"Sum of the last strip {total} + bias {bias} = {logit}; the run itself gave {traced}. "
+
+
+def _shares_in_words(opened: HeadOperands, index: int, here: Here, head: str) -> str:
+    """The logits beside each other, and what becomes of this one; '' for the only one."""
+    if len(opened.logits) == 1:
+        return ""
+    config = state.loaded(here.model).config
+    words = "Logits: " + ", ".join(
+        f"{label} {signed(value)}" for label, value in list(zip(opened.labels, opened.logits))[:6])
+    if head == "nsp":
+        return f"{words}; softmax makes {share(softmax(opened.logits)[index])} of it."
+    if config.problem_type == "regression":
+        return f"{words}."
+    by = "a sigmoid" if several_hold(config, len(opened.logits)) else "softmax"
+    return f"{words}; {by} makes {share(class_probabilities(config, opened.logits)[index])} of it."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import streamlit as st
 
@@ -26,15 +28,15 @@ def draw(here: Here) -> None:
     names = [entry["name"] for entry in examples("cls")["probes"]]
     left, right = st.columns([2, 1], gap="medium")
     with left:
-        chosen = controls.choice("Read from [CLS]", names, "probe")
+        chosen = controls.choice(f"Read from {here.encoding.tokens[0]}", names, "probe")
     trace = state.trace(here.request(parts=PARTS))
     with right:
         layer = controls.slider("Layer (heads below)", 1, trace.config.num_hidden_layers, "layer",
                                 trace.config.num_hidden_layers)
     probe = state.shared(probe_of, here.model, chosen)
     reading = read_probe(probe, trace.hidden_states[:, 0])
-    components.chart(figures.probe_figure(probe, reading), "cls_probe", _probe_numbers(probe, reading))
-    say(_in_words(probe, reading))
+    components.chart(figures.probe_figure(probe, reading), "cls_probe", _probe_numbers(probe, reading, trace))
+    say(_in_words(probe, reading, trace))
     _draw_attention(trace, layer - 1)
 
 
@@ -55,31 +57,32 @@ def cls_states(model: str, sentences: list[str]) -> np.ndarray:
     return np.stack([trace.hidden_states[:, 0] for trace in run_all(state.engine(), requests, keep=False)])
 
 
-def _probe_numbers(probe: Probe, reading: np.ndarray) -> Numbers:
+def _probe_numbers(probe: Probe, reading: np.ndarray, trace: Trace) -> Numbers:
     """The probe's reading and its worth by layer."""
     columns = ("layer", f"probability of “{probe.labels[1]}”", "right on sentences it was not fitted on",
                "standard deviation over the folds")
-    return Numbers("What a probe reads from [CLS]", columns, [
+    return Numbers(f"What a probe reads from {trace.encoding.tokens[0]}", columns, [
         (name, *map(float, values))
         for name, *values in zip(figures.layer_names(len(reading)), reading, probe.accuracy, probe.spread)])
 
 
-def _in_words(probe: Probe, reading: np.ndarray) -> str:
+def _in_words(probe: Probe, reading: np.ndarray, trace: Trace) -> str:
     best = int(probe.accuracy.argmax())
     names = figures.layer_names(len(reading))
     return (f"In layer {names[-1]} the probe reads “{probe.labels[1]}” with {share(reading[-1])}. "
             f"It is right most often in layer {names[best]}: {share(probe.accuracy[best])} of {probe.sentences} "
             "sentences, each judged by a probe that had not seen it (guessing gives 50 %). "
-            "Before layer 1 every sentence has the same [CLS], so there is nothing to read.")
+            f"Before layer 1 every sentence has the same {trace.encoding.tokens[0]}, so there is nothing to read.")
 
 
 def _draw_attention(trace: Trace, layer: int) -> None:
     """Two maps: layers against tokens, and the heads of one layer against tokens."""
     weights = cls_attention(trace)  # (L, H, T)
     layers = np.stack([attention_of_layer(trace, n) for n in range(len(weights))])
+    title = f"What {trace.encoding.tokens[0]} looks at, by layer"
     left, right = st.columns(2, gap="medium")
     with left:
-        _attention_map("What [CLS] looks at, by layer", layers, trace, "layer (mean of its heads)", "cls_layers")
+        _attention_map(title, layers, trace, "layer (mean of its heads)", "cls_layers")
     with right:
         _attention_map(f"The heads of layer {layer + 1}", weights[layer], trace, "head", "cls_heads")
 
@@ -88,6 +91,6 @@ def _attention_map(title: str, weights: np.ndarray, trace: Trace, row: str, key:
     """Weights (rows, T) from [CLS] as a map under its title, with its table."""
     tokens, rows = trace.encoding.tokens, [str(n + 1) for n in range(len(weights))]
     names = [f"{n} {token}" for n, token in enumerate(tokens)]
-    st.html(f"<h2>{title}</h2>")
-    components.chart(figures.attention_figure(weights, tokens, rows, row), key, Numbers(
+    st.html(f"<h2>{html.escape(title)}</h2>")
+    components.chart(figures.attention_figure(weights, tokens, rows, row, tokens[0]), key, Numbers(
         title, (row, *names), [(name, *values) for name, values in zip(rows, weights.tolist())]))

@@ -59,7 +59,8 @@ def layer_slider(here: Here) -> int:
 
 def stages(here: Here) -> None:
     """The largest difference of each stage, and the code of one, ours and theirs."""
-    words = words_of("code")["stage"]
+    causal = state.loaded(here.model).config.is_decoder
+    words = _stage_words(causal)
     titles = {words[stage]["title"]: stage for stage in parity.STAGES}
     left, right = st.columns([2, 3], gap="large", vertical_alignment="bottom")
     with left:
@@ -69,8 +70,7 @@ def stages(here: Here) -> None:
     found = _comparison(here, layer)
     if found is not None:
         draw(_difference_table(found, words))
-    causal = state.loaded(here.model).config.is_decoder
-    chosen = words[stage] | (words[stage].get("causal", {}) if causal else {})
+    chosen = words[stage]
     draw(heading(chosen["title"]), f"<p>{shell.inline(chosen['words'])}</p>")
     st.latex(chosen["equation"])
     draw(small(chosen["section"]))
@@ -87,6 +87,12 @@ def stages(here: Here) -> None:
         for name in parity.counterparts(stage, causal):
             draw(small(f"{name}.forward, transformers {parity.reference_version()}"))
             st.code(parity.reference_source(name), language="python", wrap_lines=True)
+
+
+def _stage_words(causal: bool) -> dict[str, dict]:
+    """What is said of each stage, of a causal model where that is something else."""
+    return {stage: words | (words.get("causal", {}) if causal else {})
+            for stage, words in words_of("code")["stage"].items()}
 
 
 def _comparison(here: Here, layer: int) -> Comparison | None:
@@ -124,7 +130,7 @@ def _terms_table(found: Comparison, words: dict) -> str:
 
 
 def _apart(difference: float) -> str:
-    return f"{difference:.1e}" if difference else "0"
+    return f"{difference:.1e}".replace("-", "−") if difference else "0"
 
 
 def _difference_table(found: Comparison, words: dict) -> str:
@@ -142,8 +148,8 @@ def _difference_table(found: Comparison, words: dict) -> str:
         notes.append(words["losses"][found.next_gap])
     if found.kernels:
         notes.append("The other pages do these products with weights packed for this processor, which adds up in "
-                     f"another order: no last hidden state here moves by more than {found.kernels:.1e}.")
-    apart = f"at most {largest:.1e} apart" if largest else "equal to the last bit"
+                     f"another order: no last hidden state here moves by more than {_apart(found.kernels)}.")
+    apart = f"at most {_apart(largest)} apart" if largest else "equal to the last bit"
     answer = f'<p class="bw-figure-number">{apart}</p>' + small(
         "The largest difference of any number below between this project and transformers, on this sentence.")
     columns = ["stage", "largest difference", "shape", "our first numbers"]
@@ -151,8 +157,13 @@ def _difference_table(found: Comparison, words: dict) -> str:
 
 
 def _numbers(values: Iterable[float]) -> str:
-    """Signed, four decimals, with a minus that is one."""
-    return "  ".join(f"{value:+.4f}" for value in values).replace("-", "−")
+    """Signed, four decimals."""
+    return "  ".join(_number(value, "+") for value in values)
+
+
+def _number(value: float, plus: str = "") -> str:
+    """Four decimals, with a minus that is one."""
+    return f"{value:{plus}.4f}".replace("-", "−")
 
 
 def _shape(sizes: Iterable[int]) -> str:
@@ -177,7 +188,7 @@ def steps(here: Here) -> None:
     step = way[at - 1]
     draw(f'<p class="bw-figure-number">{html.escape(step.name)}: {_shape(step.shape)}</p>',
          small(f"{step.function}, {step.place}. First numbers {_numbers(step.first)}; "
-               f"all between {step.low:.4f} and {step.high:.4f}."))
+               f"all between {_number(step.low)} and {_number(step.high)}."))
     st.code(step.source, language="python", wrap_lines=True)
     rows = [("→" if n == at else "", str(n), s.function, s.name, _shape(s.shape), s.place)
             for n, s in enumerate(way, 1)]
@@ -203,8 +214,8 @@ def copy_script(here: Here) -> None:
     try:
         source = script.write_script(request, loaded, form == LINE_BY_LINE)
     except ValueError as problem:
-        notices.problem(str(problem))
-        return
+        notices.note(f"{problem}: it stands below.")
+        source = script.write_script(request, loaded, line_by_line=False)
     numbers = script.screen_numbers(state.trace(request), loaded)
     left, right = st.columns([3, 2], gap="medium")
     with left:

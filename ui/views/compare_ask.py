@@ -84,7 +84,17 @@ def choose_readers(here: Here) -> Readers:
                    "choose one in the sidebar.")
     if not {"mlm", "lm"} & set(state.loaded(here.model).model.heads):
         notices.note(f"{here.model} has no language-model head, so it can't read along: {readers.masked} does.")
+    else:
+        _say_stranger(here, readers)
     return readers
+
+
+def _say_stranger(here: Here, readers: Readers) -> None:
+    """One line where the visitor's own model reads in the place of a twin, so that the training is not the same."""
+    for part, twin in TWINS.items():
+        if getattr(readers, part) == here.model and here.model != twin:
+            notices.note(f"{here.model} reads in the place of {twin}. It is no twin of the others, so that the readers "
+                         "may differ in more than what they see.")
 
 
 def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Asked:
@@ -116,7 +126,8 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Aske
     encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)
     positions = state.or_stop(lambda: compare.positions_of(encoding, question))
     if readers.left and set(encoding.mask_positions) - set(positions):
-        notices.note(f"The sentence has other gaps. {readers.left} reads them as the piece [MASK], "
+        as_what = "the piece" if state.loaded(readers.left).tokenizer.mask_token else "the letters"
+        notices.note(f"The sentence has other gaps. {readers.left} reads them as {as_what} [MASK], "
                      "which it never met in training.")
     return Asked(here, readers, encoding, positions, question, word, guesses)
 
@@ -132,8 +143,10 @@ def default_place(encoding: Encoding) -> int:
     """The first [MASK] that was typed, or else the second word."""
     if encoding.mask_positions:
         return encoding.mask_positions[0]
-    words = [n for n in encoding.content if not encoding.tokens[n].startswith("##")]
-    return words[1] if len(words) > 1 else encoding.content[0]
+    words: dict[tuple[int | None, int | None], int] = {}
+    for n in encoding.content:
+        words.setdefault((encoding.sequence_ids[n], encoding.word_ids[n]), n)
+    return list(words.values())[1] if len(words) > 1 else encoding.content[0]
 
 
 def with_word(question: Question, word: str) -> Question:

@@ -55,7 +55,15 @@ def _curves(asked: Asked, guess: str | None) -> None:
             "cmp-small")
     say("Words not yet revealed keep their place, but no token may look at them: only the context changes. "
         f"A side decides if it alone brings at least {100 * reveal.SHARE:.0f} % of what both sides bring and the other "
-        "does not. [CLS] and [SEP] are always in sight.", "cmp-small")
+        f"does not. {_always_seen(asked)}", "cmp-small")
+
+
+def _always_seen(asked: Asked) -> str:
+    """Which special tokens no step hides; '' where the model has none."""
+    names = dict.fromkeys(token for token, special in zip(asked.encoding.tokens, asked.encoding.special) if special)
+    if not names:
+        return ""
+    return f"`{'` and `'.join(names)}` {'is' if len(names) == 1 else 'are'} always in sight."
 
 
 def _verdict(curves: tuple[reveal.Curve, ...], word: str, guess: str | None) -> str:

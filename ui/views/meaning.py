@@ -159,10 +159,12 @@ def draw_sentences(here: Here) -> None:
 
 def _vectors(here: Here) -> dict[str, str]:
     """Kinds of sentence vectors that this model has -> their titles; what [CLS] can't show here is said."""
-    loaded, titles = state.loaded(here.model), {"mean": "mean of the tokens", "static": "mean of static vectors"}
+    loaded = state.loaded(here.model)
+    titles = {"mean": "mean of the tokens", "static": "mean of static vectors"}
     if not loaded.tokenizer.has_cls:
         say(f"{here.model} puts no [CLS] before a sentence, so there is no matrix of it.")
         return titles
+    name = loaded.tokenizer.encode("").tokens[0]
     if loaded.config.attention_kind == "causal":
-        say(f"{here.model} reads one way: its [CLS] sees nothing but itself and is the same before every sentence.")
-    return {"cls": "[CLS]", **titles}
+        say(f"{here.model} reads one way: its {name} sees nothing but itself and is the same before every sentence.")
+    return {"cls": name, **titles}

@@ -7,7 +7,7 @@ import tomllib
 
 from bert_core.figures import tokens as figures
 from bert_core.measures import wordpiece
-from bert_core.model import Model
+from bert_core.measures.embeddings import natural_order
 from ui import chips, components, controls, notices, shell, state
 from ui.state import Here
 from ui.views import task_models
@@ -25,6 +25,7 @@ def step_by_step(here: Here) -> None:
         notices.note(f"{here.model} does not use WordPiece, so there are no longest-match look-ups to show. "
                      "Its pieces are those below; see Compare for another way to cut.")
         chips.tokens(encoding, "tokens", labels=[str(i) for i in encoding.input_ids])
+        notices.result(figures.marks_note(encoding, wordpiece.is_byte_level(loaded.tokenizer)))
         return
     words = wordpiece.words(loaded.tokenizer, encoding)
     first = figures.choose_word(words)
@@ -47,13 +48,15 @@ def ids_and_segments(here: Here) -> None:
     """The numbers that go into the encoder, padded to a chosen length."""
     loaded, encoding = state.loaded(here.model), here.encoding
     longest = min(loaded.tokenizer.limit, 128)
-    pad_to = controls.slider("Pad to", 0, longest, "pad", 0, help="Shorter inputs of a batch are filled up with [PAD].")
-    pad_id = loaded.config.pad_token_id
+    pad, pad_id = loaded.tokenizer.specials.get("pad"), loaded.config.pad_token_id
+    pad_to = 0 if pad is None else controls.slider(
+        "Pad to", 0, longest, "pad", 0, help=f"Shorter inputs of a batch are filled up with `{pad}`.")
+    if pad is None:
+        notices.note(f"{here.model} has no token to pad with.")
     shown = [{"t": text, "k": kind} for text, kind in chips.describe(encoding)]
-    pad = loaded.tokenizer.specials.get("pad", "[PAD]")
     shown += [{"t": pad, "k": "pad"}] * max(0, pad_to - len(encoding))
-    segments = isinstance(loaded.model, Model) and loaded.model.names.segment is not None
-    rows = figures.id_rows(encoding, pad_to, pad_id, segments)
+    positions = natural_order(loaded.config, len(encoding))
+    rows = figures.id_rows(encoding, pad_to, pad_id, positions, loaded.tokenizer.has_segments)
     components.mount("ids", "ids", components.pack({"tokens": shown, "rows": rows}))
 
 

@@ -1,0 +1,26 @@
+"""[CLS] by another name: which token a classifier answers from, and what its family calls it."""
+
+from __future__ import annotations
+
+from bert_core.measures.cls import answers_at
+from bert_core.tokenizer import ROLES, Encoding
+from ui import notices, state
+from ui.state import Here
+
+
+def place_and_name(model: str, encoding: Encoding) -> tuple[int, str]:
+    """Position of the token that this model's classifier reads, and its name in a sentence: '[CLS]', '<s>'."""
+    tokenizer = state.loaded(model).tokenizer
+    place = answers_at(tokenizer, encoding)
+    return place, encoding.tokens[place] if tokenizer.has_cls else "the last token"
+
+
+def say_name(here: Here) -> None:
+    """One line where this model has another token in the place of [CLS]."""
+    _, name = place_and_name(here.model, here.encoding)
+    if not state.loaded(here.model).tokenizer.has_cls:
+        notices.note(f"{here.model} puts no {ROLES['cls']} before its input; its head reads {name}, which here stands "
+                     f"for what this page calls {ROLES['cls']}.")
+    elif name != ROLES["cls"]:
+        notices.note(f"{here.model} writes {name} where BERT writes {ROLES['cls']}: what this page says of "
+                     f"{ROLES['cls']} holds of {name}.")
