@@ -128,3 +128,27 @@ def test_delimiters_in_quotes_or_after_other_line_ends_do_not_count(data):
 def test_a_header_of_one_endless_cell_is_one_line():
     with pytest.raises(ValueError, match="line 1 can't be read as CSV"):
         tables.read_table(b"x" * 200_000 + b",label\none,a\n")
+
+
+@pytest.mark.parametrize(("header", "columns"), [
+    ("a (2),a,a", ("a (2)", "a", "a (3)")), ("a,a,a (2)", ("a", "a (3)", "a (2)")), ("a,a,a", ("a", "a (2)", "a (3)")),
+    (",column 1,", ("column 1", "column 1 (2)", "column 3")),
+])
+def test_every_column_has_a_name_of_its_own(header, columns):
+    table = tables.read_table(f"{header}\none,two,three\n".encode())
+    assert table.columns == columns
+
+
+@pytest.mark.parametrize(("line", "delimiter"), [("sep=;", ";"), ("SEP=,", ","), ('"sep=;"', ";"), ("sep=\t", "\t"),
+                                                 ("\ufeffsep=;", ";"), ("sep=|", "|")])
+def test_excels_line_about_the_separator_is_no_header(line, delimiter):
+    rows = ["text, or words", "one, two", "three"], ["label", "a", "b"]
+    quoted = "\r\n".join(f'"{text}"{delimiter}{label}' for text, label in zip(*rows, strict=True))
+    table = tables.read_table(f"{line}\r\n{quoted}\r\n".encode())
+    assert table.columns == ("text, or words", "label")
+    assert table.rows == ((3, ("one, two", "a")), (4, ("three", "b")))
+
+
+def test_a_table_whose_first_column_is_called_sep_is_one():
+    table = tables.read_table(b"sep=,label\none,a\n")
+    assert (table.columns, len(table.rows)) == (("sep=", "label"), 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +24,8 @@ MAX_TEXT, MAX_LABEL, MIN_EACH = 400, 40, 4
 #: about 40,000 pieces, at 4 ms each for learning and looking.
 MAX_READ = 160_000
 MIN_CLASSES, MAX_CLASSES = 2, 8
+#: The line by which Excel is told what parts the cells.
+_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?\n', re.IGNORECASE)
 #: Share of an upload that is kept for the test.
 TEST_SHARE = 0.3
 
@@ -153,7 +157,10 @@ def _rows(text: str) -> list[_Row]:
 
     Between tabs a quote is a sign like any other where it would swallow a line.
     """
-    delimiter = _delimiter(text)
+    said = _SEPARATOR.match(text)
+    if said:
+        text = text[said.end() - 1:]  # with its line's end, so that lines keep their numbers
+    delimiter = said[1] if said else _delimiter(text)
     rows = _parsed(text, delimiter)
     return _parsed(text, delimiter, csv.QUOTE_NONE) if delimiter == "\t" and any(r.lines > 1 for r in rows) else rows
 
@@ -177,11 +184,12 @@ def _delimiter(text: str) -> str:
 
 
 def _distinct(columns: tuple[str, ...]) -> tuple[str, ...]:
-    seen: Counter[str] = Counter()
-    names = []
+    """Each column under a name of its own: a name that is there again gets the next number that no column has."""
+    names: list[str] = []
     for column in columns:
-        seen[column] += 1
-        names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
+        numbered = (f"{column} ({n})" for n in itertools.count(2))
+        names.append(column if column not in names else next(
+            name for name in numbered if name not in columns and name not in names))
     return tuple(names)
 
 
