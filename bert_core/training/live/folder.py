@@ -22,6 +22,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from bert_core.loading.files import write_tensors
+from bert_core.training.live.moves import pack, unpack
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 #: A run that is not one of ENDED still wants the trainer.
@@ -132,8 +133,11 @@ class RunFolder:
 
     def set_frame(self, step: int, weights: Mapping[str, Tensor]) -> None:
         """Save weights as they are after `step` steps, in half precision."""
-        write_tensors({n: t.detach().to(torch.float16) for n, t in weights.items()},
-                      self.path / f"frame-{step:06d}.safetensors")
+        write_tensors({n: t.detach().to(torch.float16) for n, t in weights.items()}, self._frame(step))
+
+    def set_moves(self, step: int, moves: Mapping[str, Tensor]) -> None:
+        """Save how far weights are from their start after `step` steps, a byte for each number."""
+        write_tensors(pack(moves), self._frame(step))
 
     def frames(self) -> tuple[int, ...]:
         """Steps that have a frame, ascending."""
@@ -145,7 +149,29 @@ class RunFolder:
         Raises:
             ValueError: there is none.
         """
-        file = self.path / f"frame-{step:06d}.safetensors"
-        if not file.exists():
-            raise ValueError(f"step {step} has no checkpoint; there are {', '.join(map(str, self.frames())) or 'none'}")
-        return {name: tensor.float() for name, tensor in load_file(file).items()}
+        return {name: tensor.float() for name, tensor in self._stored(step).items()}
+
+    def moves(self, step: int) -> dict[str, Tensor]:
+        """Float32 moves of the frame at `step`.
+
+        Raises:
+            ValueError: there is none.
+        """
+        return unpack(self._stored(step))
+
+    def thin(self) -> bool:
+        """Let every other frame between the first and the last go; False where none stands there."""
+        between = self.frames()[1:-1]
+        for step in between[::2]:
+            self._frame(step).unlink(missing_ok=True)
+        return bool(between)
+
+    def _frame(self, step: int) -> Path:
+        return self.path / f"frame-{step:06d}.safetensors"
+
+    def _stored(self, step: int) -> dict[str, Tensor]:
+        try:
+            return load_file(self._frame(step))
+        except FileNotFoundError:
+            there = ", ".join(map(str, self.frames())) or "none"
+            raise ValueError(f"step {step} has no checkpoint; there are {there}") from None
