@@ -48,18 +48,18 @@ def double(loaded, request):
     return 2
 
 
-def test_a_closed_engine_says_so_at_once_and_starts_nothing(tiny_bert):
-    for used in (False, True):
-        engine = LocalEngine(tiny_bert)
-        if used:
-            engine.run(TraceRequest("the dog"))
-        engine.close()
-        worker, began = engine._worker, time.monotonic()
-        for ask in (lambda: engine.run(TraceRequest("the cat")), lambda: engine.call(double, TraceRequest("the cat"))):
-            with pytest.raises(Stopped, match="the engine was stopped"):
-                ask()
-        assert time.monotonic() - began < 30
-        assert engine._worker is worker
+@pytest.mark.parametrize("used", [False, True])
+def test_a_closed_engine_says_so_at_once_and_starts_nothing(tiny_bert, used):
+    engine = LocalEngine(tiny_bert)
+    if used:
+        engine.run(TraceRequest("the dog"))
+    engine.close()
+    worker, began = engine._worker, time.monotonic()
+    for ask in (engine.run, functools.partial(engine.call, double)):
+        with pytest.raises(Stopped, match="the engine was stopped"):
+            ask(TraceRequest("the cat"))
+    assert time.monotonic() - began < 30
+    assert engine._worker is worker
 
 
 def test_the_engine_gives_what_a_single_pass_gives(engine, tiny_bert):
