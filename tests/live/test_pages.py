@@ -84,6 +84,9 @@ class OneRun:
     def watch(self, _visitor, run_id):
         return self.folder if run_id == self.id else None
 
+    def status(self, _run_id):
+        return self.folder.status()
+
     def unfinished(self, _owner, _kind):
         return None if self.left else self.id
 
