@@ -30,6 +30,10 @@ STATES = ("waiting", "running", "paused", "done", "stopped", "failed")
 ENDED = ("done", "stopped", "failed")
 
 
+class NoFrame(ValueError):
+    """There is no such frame, or no longer."""
+
+
 @dataclass(frozen=True)
 class Status:
     """Where a run is.
@@ -147,7 +151,7 @@ class RunFolder:
         """Float32 weights of the frame at `step`.
 
         Raises:
-            ValueError: there is none.
+            NoFrame: there is none.
         """
         return {name: tensor.float() for name, tensor in self._stored(step).items()}
 
@@ -155,7 +159,7 @@ class RunFolder:
         """Float32 moves of the frame at `step`.
 
         Raises:
-            ValueError: there is none.
+            NoFrame: there is none.
         """
         return unpack(self._stored(step))
 
@@ -174,4 +178,4 @@ class RunFolder:
             return load_file(self._frame(step))
         except FileNotFoundError:
             there = ", ".join(map(str, self.frames())) or "none"
-            raise ValueError(f"step {step} has no checkpoint; there are {there}") from None
+            raise NoFrame(f"step {step} has no checkpoint; there are {there}") from None
