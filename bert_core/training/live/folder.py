@@ -76,9 +76,10 @@ class RunFolder:
     def bytes(self) -> int:
         """Size of all its files; one that goes meanwhile counts nothing."""
         total = 0
-        for path in self.path.glob("*"):
-            with contextlib.suppress(FileNotFoundError):
-                total += path.stat().st_size
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as files:
+            for file in files:
+                with contextlib.suppress(FileNotFoundError):
+                    total += file.stat().st_size
         return total
 
     def read_text(self, name: str) -> str | None:
