@@ -1,8 +1,12 @@
 """How far weights have moved from where they began, in a byte for each number.
 
-An epoch of fine-tuning moves weights by little. A row's moves in 255 steps as
-wide as they need to be take half the room of the weights in half precision,
-and are off by less: by half a step, a 254th of the furthest move of the row.
+A row's moves in 255 steps as wide as they need to be take half the room of the
+weights in half precision. They are off by half a step at most, a 254th of the
+furthest move of the row: no more than half precision where weights move little,
+as from a pre-trained start. Measured on the topic task, the test set's
+probabilities after the last epoch differ from the trainer's by at most 0.0001
+(everything; 0.0002 in half precision), 0.001 (last layers; 0.001) and 0.0003
+(from scratch; 0.0001).
 """
 
 from __future__ import annotations
