@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from ui.sockets import DropWhatComesTooLate
 from ui.visitors import GiveCookie
 
 #: Seconds for which a file that was made for a click waits to be fetched.
@@ -42,7 +43,7 @@ class Start:
     @property
     def middleware(self) -> list[Middleware]:
         """What every answer of the server goes through."""
-        return [Middleware(GiveCookie)]
+        return [Middleware(GiveCookie), Middleware(DropWhatComesTooLate)]
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:

@@ -74,13 +74,13 @@ def current(param: str, kind: str) -> RunView | None:
 def look(run_id: str, kind: str) -> RunView | None:
     """A run by its id; None if it is gone or of another kind."""
     folder = desk().watch(visitors.current(), run_id)
-    text = folder.read_text("spec.json") if folder is not None else None
-    if folder is None or text is None:
+    text, status = folder.read_text("spec.json") if folder is not None else None, desk().status(run_id)
+    if folder is None or text is None or status is None:
         return None
     spec = from_json(text)
     if spec.kind != kind:
         return None
-    return RunView(run_id, folder, spec, folder.status(), desk().owns(visitors.current(), run_id))
+    return RunView(run_id, folder, spec, status, desk().owns(visitors.current(), run_id))
 
 
 def begin(key: str, spec: Spec, files: Mapping[str, str], play: bool = True) -> bool:

@@ -17,6 +17,8 @@ WAY_COLOURS = {"full": theme.BOTH_WAYS, "last": theme.POSITION, "frozen": theme.
 CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000")
 #: Share of the axis that a label takes.
 LABEL_HEIGHT = 0.06
+#: Epochs that the axis names, as far as it goes.
+EPOCH_TICKS = (0, 1, 2, 3, 4, 6, 10, 20, 40, 60)
 BASELINES = {"words": "bag of words", "lstm": "LSTM"}
 
 
@@ -29,7 +31,7 @@ class WayCurve(NamedTuple):
     """One run's accuracy on the test set.
 
     Attributes:
-        epochs: (E,) passes over the training set, as a share of the run (0 to 1).
+        epochs: (E,) passes over the training set.
         accuracy: (E,) 0 to 1.
     """
 
@@ -52,19 +54,34 @@ def named_levels(baselines: Mapping[str, float], chance: float) -> list[tuple[st
     return labelled
 
 
-def accuracy_figure(runs: Sequence[WayCurve], baselines: Mapping[str, float], chance: float) -> go.Figure:
-    """Test accuracy while each way learns, over the two baselines and chance."""
+def along(epochs: np.ndarray | float) -> np.ndarray:
+    """Where epochs stand on the axis: each doubling takes the same room, and epoch 0 has a place."""
+    return np.log2(1.0 + np.asarray(epochs))
+
+
+def accuracy_figure(
+    runs: Sequence[WayCurve], baselines: Mapping[str, float], chance: float, epochs: int = 1,
+) -> go.Figure:
+    """Test accuracy while each way learns, over the two baselines and chance.
+
+    The head alone takes ten times the passes that everything takes; so that all
+    can be read, the more passes the closer they stand.
+
+    Args:
+        epochs: passes of the longest run, as planned.
+    """
     figure = go.Figure()
     for run in runs:
-        figure.add_scatter(x=run.epochs, y=run.accuracy, name=run.name, mode="lines+markers",
+        figure.add_scatter(x=along(run.epochs), y=run.accuracy, name=run.name, mode="lines+markers",
                            line={"color": WAY_COLOURS[run.way], "width": 3}, marker={"size": 7},
-                           hovertemplate="%{x:.0%} of the run: %{y:.1%}")
+                           customdata=run.epochs, hovertemplate="after epoch %{customdata}: %{y:.1%}")
     for name, value in named_levels(baselines, chance):
         figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
                          annotation={"text": name, "font": {"size": 15}}, annotation_position="bottom right")
-    theme.style(figure, x="share of the run's epochs", y="right on the test set", height=400)
+    theme.style(figure, x="epochs (the more, the closer)", y="right on the test set", height=400)
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
-    return figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
+    end, ticks = float(along(epochs)), [n for n in EPOCH_TICKS if n <= epochs]
+    return figure.update_xaxes(range=[-0.02 * end, 1.02 * end], tickvals=along(ticks), ticktext=list(map(str, ticks)))
 
 
 def loss_figure(loss: np.ndarray) -> go.Figure:

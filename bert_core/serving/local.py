@@ -122,13 +122,13 @@ class LocalEngine:
         return answer
 
     def close(self) -> None:
-        """Stop the worker; what waits is given up, and the models go when nobody else has the engine."""
+        """Stop the worker; what waits, or comes later, is given up; the models go when nobody else has the engine."""
         self._closed = True
         self.room.close()
 
     def _ensure_worker(self) -> None:
         with self._start:
-            if self._worker is None or not self._worker.is_alive():
+            if not self._closed and (self._worker is None or not self._worker.is_alive()):
                 self._worker = threading.Thread(target=self._work, name="engine", daemon=True)
                 self._worker.start()
                 atexit.register(_end, weakref.ref(self))

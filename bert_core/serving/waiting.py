@@ -46,6 +46,10 @@ class TimedOut(EngineError):
     """The request waited, or took, longer than it may."""
 
 
+class Stopped(EngineError):
+    """The engine was closed; nothing runs any more."""
+
+
 @dataclass
 class Ticket:
     """One request in the queue.
@@ -117,10 +121,13 @@ class WaitingRoom:
 
         Raises:
             Busy: the room is full.
+            Stopped: it was closed.
             Superseded: they go on with a call, and a newer one waits.
         """
         superseded: list[Ticket] = []
         with self._changed:
+            if self._closed:
+                raise _stopped()
             if visitor is None:
                 visitor = f"anonymous-{next(self._anonymous)}"
             elif goes_on and visitor in self._queues:
@@ -150,11 +157,13 @@ class WaitingRoom:
         """
         ticket.wait_anew()
         with self._changed:
-            newer = ticket.visitor in self._queues
-            if not newer:
+            newer, closed = ticket.visitor in self._queues, self._closed
+            if not newer and not closed:
                 self._queues[ticket.visitor] = [ticket]
                 self._changed.notify()
-        if newer:
+        if closed:
+            ticket.refuse(_stopped())
+        elif newer:
             self._resolve([ticket])
 
     def next_batch(self, most: int, timeout: float | None = None) -> list[Ticket]:
@@ -225,7 +234,11 @@ class WaitingRoom:
             self._queues.clear()
             self._changed.notify_all()
         for ticket in left:
-            ticket.refuse(TimedOut("the engine was stopped"))
+            ticket.refuse(_stopped())
+
+
+def _stopped() -> Stopped:
+    return Stopped("the engine was stopped")
 
 
 def _superseded() -> Superseded:

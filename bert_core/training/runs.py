@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 
@@ -44,7 +44,10 @@ def pretrain(args: argparse.Namespace) -> dict:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Nobody else writes into this run's folder; the lock goes with the process, however it ends."""
+    """Nobody else writes into this run's folder; the lock goes with the process, however it ends.
+
+    Its file goes too where it is all that the run has left: a folder with nothing in it is free for any command.
+    """
     lock = FileLock(out / "run.lock")
     try:
         if os.environ.get("RANK", "0") == "0":  # torchrun's others work for the first
@@ -54,6 +57,9 @@ def _alone(out: Path) -> Iterator[None]:
     try:
         yield
     finally:
+        with suppress(OSError):
+            if lock.is_locked and [path.name for path in out.iterdir()] == ["run.lock"]:
+                (out / "run.lock").unlink()  # while it is held: who has it open finds it gone, and opens it anew
         lock.release()
 
 

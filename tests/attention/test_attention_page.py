@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import re
+import weakref
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamlit.delta_generator import DeltaGenerator
 
+from bert_core.serving.local import LocalEngine
+from bert_core.trace import TraceRequest
 from tests.payloads import is_ready, visit
+from tests.waiting import wait_until
 from ui import components, state
 from ui.state import Here
 from ui.views import attention, attention_act, attention_export, attention_steps
@@ -114,6 +122,35 @@ def test_the_file_that_stands_alone_fetches_nothing_and_escapes(small_engine, pa
     assert "<script>alert" not in page
     assert not re.findall(r"""(?:src|href)=["']http""", page)
     assert page.count("<script") == page.count("</script>") == 1
+
+
+def test_a_page_with_files_to_save_keeps_no_trace_until_a_click(small_folder, monkeypatch):
+    engine, made, buttons = LocalEngine(small_folder, cache_bytes=0), [], {}
+
+    def traced(request):
+        trace = engine.run(request)
+        made.append(weakref.ref(trace))
+        return trace
+
+    monkeypatch.setattr(state, "engine", lambda: engine)
+    monkeypatch.setattr(state, "trace", traced)
+    monkeypatch.setattr(state, "param", lambda key, parse, default: "hide.n1")
+    monkeypatch.setattr(attention, "opened", lambda here: (0, 1))
+    monkeypatch.setattr(attention, "request", lambda here: TraceRequest(TEXT, parts=("attention_probs",)))
+
+    def button(self, label, data, *_, **__):
+        buttons[label] = data
+
+    monkeypatch.setattr(DeltaGenerator, "download_button", button)
+    attention_export.draw(HERE)
+    gc.collect()
+    wait_until(lambda: [one() for one in made] == [None])  # the engine's thread has its last batch for a second
+    trace = engine.run(TraceRequest(TEXT, parts=("attention_probs",)))
+    assert buttons["Save CSV"]() == attention_export.shown_csv(trace, 0, 1, "hide.n1")
+    assert buttons["Save HTML"]() == attention_export.standalone(trace, 0, 1, "hide.n1")
+    with np.load(io.BytesIO(buttons["Save npz"]())) as saved:
+        np.testing.assert_array_equal(saved["attention_probs"], trace.attention_probs)
+    engine.close()
 
 
 def test_the_csv_is_what_the_picture_shows(trace):

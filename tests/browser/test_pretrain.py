@@ -247,6 +247,12 @@ def test_what_a_step_sees_and_an_experiment_asked_first(visitor):
     expect(page.locator(".lb-pair")).to_have_count(5)
     chosen, labels = page.locator(".lb-token:not(.lb-untouched)"), page.locator(".lb-label")
     holds(page, lambda: chosen.count() == labels.count() > 5)
+    assert page.locator(".lb-token.lb-second:not(.lb-untouched)").count() > 0
+    for outcome in ("masked", "random", "kept"):  # one outcome, one colour, in either sentence
+        named = page.locator(f".lb-dot.lb-{outcome}").evaluate("e => getComputedStyle(e, '::before').backgroundColor")
+        found = page.locator(f".lb-token.lb-{outcome}")
+        drawn = found.evaluate_all("all => all.map(e => getComputedStyle(e).borderTopColor)")
+        assert set(drawn) <= {named}
     visitor.no_traceback()
 
 

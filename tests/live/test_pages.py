@@ -1,12 +1,14 @@
 """Both pages draw for anything that a link or a visitor brings, before any trainer is asked."""
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 from bert_core.training.live.folder import ENDED, RunFolder, Status
 from bert_core.training.live.specs import PretrainSpec, to_json
 from tests.payloads import PATIENCE, said, visit
 from ui import training
+from ui.views import pretrain as film_page
 from ui.views import pretrain_runs
 
 ODD = ["", "[MASK]", "[MASK] [MASK] [MASK] [MASK]", "<script>alert(1)</script>", "漢字 😀 שלום", "a\u0007b", "x" * 160]
@@ -84,6 +86,9 @@ class OneRun:
     def watch(self, _visitor, run_id):
         return self.folder if run_id == self.id else None
 
+    def status(self, _run_id):
+        return self.folder.status()
+
     def unfinished(self, _owner, _kind):
         return None if self.left else self.id
 
@@ -105,6 +110,21 @@ def test_an_address_that_was_on_its_way_while_a_run_was_reset_brings_it_not_back
     at.query_params["run"] = desk.id  # of a look at the run that began before the click
     assert 'data-state="none"' in said(at.run())
     assert "run" not in at.query_params
+
+
+def test_a_frame_that_goes_while_the_film_is_made_is_left_out(monkeypatch, tmp_path):
+    folder = RunFolder(tmp_path)
+    for step in (0, 5, 9):
+        folder.set_frame(step, {"weight": torch.zeros(2)})
+    run = training.RunView("", folder, PretrainSpec(), Status("done"), own=True)
+
+    def load(folder, step):
+        folder.thin()  # the desk makes room meanwhile
+        return folder.frame(step)
+
+    monkeypatch.setattr(film_page.filming, "run_frame", load)
+    monkeypatch.setattr(film_page.filming, "shoot", lambda step, *_: step)
+    assert film_page.shots_of(run, "a sentence") == [0, 9]
 
 
 def test_runs_are_called_by_experiment_seed_and_what_departs():

@@ -116,7 +116,7 @@ def test_the_last_step_is_done_when_its_epoch_is_on_disk(tiny_bert, tmp_path):
         assert 1 not in folder.frames()
         run.advance()
     assert folder.frames() == (0, 1)
-    assert "bert.pooler.dense.weight" in folder.frame(1)
+    assert "bert.pooler.dense.weight" in folder.moves(1)
 
 
 @pytest.mark.parametrize(("words", "epochs"), [(2_000, 30), (30_000, 10), (10**6, 3)])
@@ -180,8 +180,32 @@ def test_from_scratch_the_words_outside_the_data_are_random_too(tiny_bert, tmp_p
     folder.set_values("config", config.to_dict())
     folder.set_values("task", {"way": spec.way, "seed": spec.seed})
     folder.set_arrays("rows", {"used": used})
-    folder.set_frame(1, begun | {WORD: begun[WORD][used] + 1})
-    table = classifier.epoch_model(folder, 1, base, "mine").model.weights[WORD]
+    folder.set_moves(1, {WORD: torch.ones(2, config.hidden_size)})
+    model = classifier.epoch_model(folder, 1, base, "mine").model
+    table = model.weights[WORD]
     assert torch.equal(table[6:], begun[WORD][6:])
-    assert torch.allclose(table[5], begun[WORD][5] + 1, atol=1e-2)
+    assert torch.allclose(table[5], begun[WORD][5] + 1)
     assert not torch.equal(table[6:], base.model.weights[WORD][6:])
+    pooler = "bert.pooler.dense.weight"
+    assert torch.equal(model.weights[pooler], begun[pooler])
+
+
+@pytest.mark.parametrize("way", ["full", "scratch"])
+def test_an_epoch_takes_a_byte_for_each_number_that_learns_and_gives_the_weights_back(tiny_bert, tmp_path, way):
+    base = load_model(tiny_bert)
+    folder = folder_at(tmp_path / "run", train_tsv=write_rows(ROWS[:6]), test_tsv=write_rows(ROWS[6:]))
+    run = FinetuneRun(FinetuneSpec("own", way, epochs=2, batch=4, base=tiny_bert), folder, base)
+    while run.step < run.steps:
+        run.advance()
+    wide = sum(t.numel() for t in run.weights.values() if t.dim() > 1)
+    other = sum(4 * len(t) + t.numel() for t in run.weights.values())  # a row's step, and what has no rows
+    sizes = [(folder.path / f"frame-{epoch:06d}.safetensors").stat().st_size for epoch in folder.frames()]
+    assert sizes[0] < 2000
+    assert max(sizes) < wide + other + 20_000
+    read = classifier.epoch_model(folder, 2, base, "mine").model.weights
+    for name, true in run.weights.items():
+        found = read[name][run.table.used] if name == WORD else read[name]
+        true = true.detach()
+        furthest = (true - run.start[name]).abs().max()
+        assert furthest > 0
+        assert (found - true).abs().max() <= furthest / 250 + 1e-7, name

@@ -46,7 +46,7 @@ def test_bad_rows_are_listed_with_their_line_and_reason():
     chosen = tables.choose_columns(tables.read_table(text.encode()), "text", "label")
     assert [row.line for row in chosen.bad] == [22, 23, 24, 25, 26]
     reasons = " | ".join(row.why for row in chosen.bad)
-    for word in ("1 cells", "no text", "no label", "the same text again", "500 characters"):
+    for word in ("1 cell,", "no text", "no label", "the same text again", "500 characters"):
         assert word in reasons
 
 
@@ -62,7 +62,7 @@ def test_rows_beyond_the_text_that_fits_a_run_are_left_out(letter):
 
 @pytest.mark.parametrize(("data", "says"), [
     (b"", "header"), (b"text,label\n", "header"), (b"\xff\xfe\x00a", "UTF-8"), (b"a\0b", "no text"),
-    (b"one column\nx\n", "columns"), (b"x" * 1_000_001, "at most"),
+    (b"one column\nx\n", "has 1 column;"), (b"x" * 1_000_001, "at most"),
     ((",".join("abc" * 20) + "\n" + "," * 59 + "a\n").encode(), "columns"),
 ])
 def test_a_table_that_is_none_is_refused_in_one_line(data, says):
@@ -72,7 +72,7 @@ def test_a_table_that_is_none_is_refused_in_one_line(data, says):
 
 
 @pytest.mark.parametrize(("text", "says"), [
-    ("t,l\n" + "a,yes\nb,yes\nc,yes\nd,yes\n", "classes"),
+    ("t,l\n" + "a,yes\nb,yes\nc,yes\nd,yes\n", "has 1 class;"),
     ("t,l\n" + "".join(f"a{n},yes\n" for n in range(9)) + "b,no\n", "at least"),
     ("t,l\n" + "".join(f"a{n},class {n}\n" for n in range(30)), "classes"),
     ('t,l\n"a,yes\n' + "b,no\n" * 9, r"0 classes.*\(1 left out, the first in line 2: .* quote that opens here"),
@@ -128,3 +128,66 @@ def test_delimiters_in_quotes_or_after_other_line_ends_do_not_count(data):
 def test_a_header_of_one_endless_cell_is_one_line():
     with pytest.raises(ValueError, match="line 1 can't be read as CSV"):
         tables.read_table(b"x" * 200_000 + b",label\none,a\n")
+
+
+@pytest.mark.parametrize(("header", "columns"), [
+    ("a (2),a,a", ("a (2)", "a", "a (3)")), ("a,a,a (2)", ("a", "a (3)", "a (2)")), ("a,a,a", ("a", "a (2)", "a (3)")),
+    (",column 1,", ("column 1", "column 1 (2)", "column 3")),
+])
+def test_every_column_has_a_name_of_its_own(header, columns):
+    table = tables.read_table(f"{header}\none,two,three\n".encode())
+    assert table.columns == columns
+
+
+@pytest.mark.parametrize(("line", "delimiter"), [("sep=;", ";"), ("SEP=,", ","), ('"sep=;"', ";"), ("sep=\t", "\t"),
+                                                 ("\ufeffsep=;", ";"), ("sep=|", "|")])
+def test_excels_line_about_the_separator_is_no_header(line, delimiter):
+    rows = ["text, or words", "one, two", "three"], ["label", "a", "b"]
+    quoted = "\r\n".join(f'"{text}"{delimiter}{label}' for text, label in zip(*rows, strict=True))
+    table = tables.read_table(f"{line}\r\n{quoted}\r\n".encode())
+    assert table.columns == ("text, or words", "label")
+    assert table.rows == ((3, ("one, two", "a")), (4, ("three", "b")))
+
+
+def test_a_table_whose_first_column_is_called_sep_is_one():
+    table = tables.read_table(b"sep=,label\none,a\n")
+    assert (table.columns, len(table.rows)) == (("sep=", "label"), 1)
+
+
+@pytest.mark.parametrize(("header", "end", "columns"), [
+    ("text;label;;", ";;", ("text", "label")), ("text;label", ";;", ("text", "label")),
+    ("text;label;;", "", ("text", "label")), ("text;label;;", ";;x", ("text", "label", "column 3", "column 4")),
+])
+def test_empty_cells_that_a_spreadsheet_leaves_behind_make_no_column_and_spoil_no_row(header, end, columns):
+    rows = "".join(f"number {n};{'ab'[n % 2]}{end}\n" for n in range(8))
+    table = tables.read_table(f"{header}\n{rows}number 8;{';' * (len(columns) - 2)}\n".encode())
+    assert table.columns == columns
+    assert (len(table.rows), table.bad) == (9, ())
+    assert [row.why for row in tables.choose_columns(table, "text", "label").bad] == ["no label"]
+
+
+def test_a_cell_beyond_the_header_is_still_said():
+    table = tables.read_table(b"text,label\none,a,surplus\ntwo,b,\n")
+    assert [row for _, row in table.rows] == [("two", "b")]
+    assert table.bad[0].why == "3 cells, the header has 2"
+
+
+@pytest.mark.parametrize(("header", "columns"), [
+    ("id,text,label", ("text", "label")), ("label,text", ("text", "label")), ("text,label,year", ("text", "label")),
+    ("text,id,label,empty", ("text", "label")),
+])
+def test_a_table_opens_with_the_columns_that_look_like_texts_and_labels(header, columns):
+    def cell(name: str, n: int) -> str:
+        cells = {"id": str(n), "text": f"a sentence, number {n}", "label": "ab"[n % 2], "year": "2024", "empty": ""}
+        return cells[name]
+
+    names = header.split(",")
+    rows = "".join(",".join(f'"{cell(name, n)}"' for name in names) + "\n" for n in range(9))
+    table = tables.read_table(f"{header}\n{rows}".encode())
+    text, label = tables.likely_columns(table)
+    assert (table.columns[text], table.columns[label]) == columns
+
+
+def test_a_table_without_a_good_row_still_opens():
+    table = tables.read_table(b"text,label\none cell\n")
+    assert set(tables.likely_columns(table)) == {0, 1}

@@ -119,7 +119,7 @@ def test_time_left_does_not_count_the_preparation(trainer):
     made.work()
     job = made.queue[0]
     job.seconds, job.ready, job.run.step = 104.0, 100.0, 10
-    job.status("running")
+    made._tell(job, "running")
     assert folder.status().left == pytest.approx(16.0)
 
 
@@ -154,6 +154,43 @@ def test_an_end_that_a_full_disk_did_not_take_is_told_later(trainer, monkeypatch
     assert (status.state, status.message) == (
         "failed", "the server can't keep the run's files now (No space left on device)")
     assert not made.untold
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """A disk that takes nothing until it is called."""
+    write = RunFolder.write
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(RunFolder, "write", full)
+    return lambda: monkeypatch.setattr(RunFolder, "write", write)
+
+
+def test_a_pause_that_a_full_disk_did_not_take_is_told_later(trainer, request):
+    made, begin = trainer
+    folder = begin(1, steps=50)
+    made.work()
+    has_room = request.getfixturevalue("full_disk")
+    made.obey(f'{{"do": "pause", "run": "{1:032x}"}}')
+    made.work()
+    assert folder.status().state == "running"
+    has_room()
+    made.work()
+    assert folder.status().state == "paused"
+
+
+def test_a_run_that_goes_on_is_not_said_to_be_paused_by_what_was_untold(trainer, request):
+    made, begin = trainer
+    folder = begin(1, steps=50)
+    made.work()
+    has_room = request.getfixturevalue("full_disk")
+    made.obey(f'{{"do": "pause", "run": "{1:032x}"}}')
+    made.obey(f'{{"do": "play", "run": "{1:032x}"}}')
+    has_room()
+    made.work()
+    assert folder.status().state == "running"
 
 
 def test_a_lease_that_ran_out_ends_running_waiting_and_paused_runs(trainer):

@@ -67,7 +67,8 @@ def test_levels_by_hand():
 
 
 @pytest.mark.parametrize(("raw", "says"), [
-    ("", "0 sentences"), ("One. Two. Three.", "3 sentences"), ("x" * 300_001, "300,001 characters"),
+    ("", "0 sentences"), ("One.", "1 sentence;"), ("One. Two. Three.", "3 sentences"),
+    ("x" * 300_001, "300,001 characters"),
 ])
 def test_a_text_of_ones_own_is_bounded(raw, says):
     with pytest.raises(ValueError, match=says):

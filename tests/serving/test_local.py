@@ -19,7 +19,7 @@ from bert_core.serving import engine as engines
 from bert_core.serving import local
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.local import LocalEngine
-from bert_core.serving.waiting import Busy, TimedOut
+from bert_core.serving.waiting import Busy, Stopped, TimedOut
 from bert_core.trace import TraceRequest, run_batch
 
 WORDS = ["the", "dog", "barked", "all", "night", "in", "a", "garden", "and", "we", "walked", "home", "to", "paris"]
@@ -41,6 +41,25 @@ def test_a_closed_engine_takes_its_models_along(tiny_bert):
     del engine
     gc.collect()
     assert [one() for one in left] == [None, None]
+
+
+def double(loaded, request):
+    yield
+    return 2
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_closed_engine_says_so_at_once_and_starts_nothing(tiny_bert, used):
+    engine = LocalEngine(tiny_bert)
+    if used:
+        engine.run(TraceRequest("the dog"))
+    engine.close()
+    worker, began = engine._worker, time.monotonic()
+    for ask in (engine.run, functools.partial(engine.call, double)):
+        with pytest.raises(Stopped, match="the engine was stopped"):
+            ask(TraceRequest("the cat"))
+    assert time.monotonic() - began < 30
+    assert engine._worker is worker
 
 
 def test_the_engine_gives_what_a_single_pass_gives(engine, tiny_bert):

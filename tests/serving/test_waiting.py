@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bert_core.serving.waiting import Busy, Superseded, TimedOut, WaitingRoom
+from bert_core.serving.waiting import Busy, Stopped, Superseded, TimedOut, WaitingRoom
 from bert_core.trace import TraceRequest
 
 
@@ -95,7 +95,7 @@ def test_closing_gives_up_on_everyone():
     room = WaitingRoom()
     (ticket,) = room.enter([ask("a")], "ann")
     room.close()
-    with pytest.raises(TimedOut):
+    with pytest.raises(Stopped):
         ticket.future.result(timeout=0)
     assert len(room) == 0
 
@@ -138,3 +138,22 @@ def test_what_is_left_of_a_batchs_visitor_does_not_wait_while_the_batch_works():
     time.sleep(0.1)
     room.done(batch)
     assert texts(room.next_batch(1)) == ["b"]
+
+
+def test_who_comes_to_a_closed_room_is_told_at_once():
+    room = WaitingRoom()
+    room.close()
+    with pytest.raises(Stopped, match="the engine was stopped"):
+        room.enter([ask("a")], "ann")
+    assert len(room) == 0
+
+
+def test_work_whose_step_was_the_last_before_the_end_is_given_up():
+    room = WaitingRoom()
+    (work,) = room.enter([ask("gradients")], "ann", work=iter(()))
+    assert room.next_batch(16) == [work]
+    room.close()
+    room.put_back(work)
+    with pytest.raises(Stopped):
+        work.future.result(timeout=0)
+    assert len(room) == 0

@@ -16,6 +16,7 @@ from bert_core.config import BertConfig
 from bert_core.loading.files import write_tensors
 from bert_core.training import resume
 from bert_core.training.cards import sittings_of
+from bert_core.training.folder import check_free
 from bert_core.training.start import turned_round
 from tests.training.tiny import corpus, trainer
 
@@ -113,7 +114,8 @@ def test_a_run_that_could_not_begin_leaves_nothing_that_another_would_take_for_i
     for slip in (["--corpus", str(tmp_path / "none")], ["--mix", "poems=1"]):
         assert main([*half_done, "--out", out, *slip]) == 2
         assert capsys.readouterr().err.startswith("error: ")
-        assert [path.name for path in Path(out).iterdir()] == ["run.lock"]
+        assert list(Path(out).iterdir()) == []
+    check_free(Path(out))
 
 
 def test_more_pieces_than_are_packed_are_refused(half_done, tmp_path, capsys):

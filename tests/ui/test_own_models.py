@@ -8,7 +8,9 @@ from bert_core import LoadError
 from bert_core.load import load_model
 from bert_core.training.live.classifier import epoch_model
 from bert_core.training.live.folder import RunFolder
+from bert_core.training.live.specs import FinetuneSpec
 from ui import state
+from ui.views import finetune_runs
 
 
 class Engine:
@@ -61,3 +63,14 @@ def test_only_the_last_models_are_remembered(engine):
         state.keep_own(made(f"mine:{n}"), again=lambda: made("x"))
     assert list(state.own_models()) == [f"mine:{n}" for n in range(3, state.MOST_OWN_MODELS + 3)]
     assert set(state.st.session_state["_makers"]) == set(state.own_models())
+
+
+def test_a_download_that_waits_for_its_click_keeps_no_model_of_its_own(monkeypatch, tmp_path, tiny_bert):
+    made, run = [], SimpleNamespace(folder=RunFolder(tmp_path), spec=FinetuneSpec(base=tiny_bert))
+    monkeypatch.setattr(finetune_runs.state, "loaded", load_model)
+    monkeypatch.setattr(finetune_runs.classifier, "epoch_model", lambda *about: made.append(about) or about)
+    monkeypatch.setattr(finetune_runs.classifier, "to_zip", lambda model: f"zip of {model[1]} {model[3]}".encode())
+    make = finetune_runs.zip_later(run, 4, "mine:topic")
+    assert made == []
+    assert make() == b"zip of 4 mine:topic"
+    assert made[0][0] is run.folder

@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import html
 import io
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from bert_core.figures.attention import heads_payload, map_csv
 from bert_core.measures.attention import shown_map
-from bert_core.trace import Trace
+from bert_core.trace import Trace, TraceRequest
 from ui import components, state
 from ui.state import Here
 from ui.views import attention
@@ -23,22 +25,32 @@ FILE_BYTES = 8 * 2**20
 def draw(here: Here) -> None:
     """What can be taken away, and what each file holds."""
     layer, head = attention.opened(here)
-    trace = state.trace(attention.request(here))
+    asked = attention.request(here)
+    state.trace(asked)  # what can't be run is said here, not at the click
     look = state.param("look", attention.parse_look, "")
     name, place = "attention", f"layer {layer + 1}, head {head + 1}"
     rows = (
         ("CSV", f"The map of {place}, as it is shown under All heads (hidden tokens, words, threshold).",
-         lambda: shown_csv(trace, layer, head, look), f"{name}-layer{layer + 1}-head{head + 1}.csv", "text/csv"),
+         later(asked, shown_csv, layer, head, look), f"{name}-layer{layer + 1}-head{head + 1}.csv", "text/csv"),
         ("npz", "Every weight of every layer and head, as the model computed them, with the tokens: a NumPy archive.",
-         lambda: archive(trace), f"{name}.npz", "application/octet-stream"),
+         later(asked, archive), f"{name}.npz", "application/octet-stream"),
         ("HTML", "The interactive grid and head in one file that opens from disk with no network.",
-         lambda: standalone(trace, layer, head, look), f"{name}.html", "text/html"),
+         later(asked, standalone, layer, head, look), f"{name}.html", "text/html"),
     )
     for kind, what, make, file, mime in rows:
         left, right = st.columns([1, 4], vertical_alignment="center")
         left.download_button(f"Save {kind}", make, file, mime, key=f"save_{kind}", on_click="ignore", width="stretch")
         right.markdown(what)
     st.markdown("**PNG and SVG** of the picture: the buttons below it, under All heads.")
+
+
+def later(asked: TraceRequest, make: Callable[..., str | bytes], *rest: Any) -> Callable[[], str | bytes]:
+    """What makes a file at the click, of the Trace as the engine has it then.
+
+    Streamlit keeps it for as long as the page is open; with a Trace of a long text in it, a class would take gigabytes.
+    """
+    engine = state.engine()
+    return lambda: make(engine.run(asked), *rest)
 
 
 def shown_csv(trace: Trace, layer: int, head: int, look: str) -> str:

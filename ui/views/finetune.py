@@ -134,16 +134,15 @@ def accuracy(together: list[RunView], newest: RunView) -> None:
     for one in together:
         found = one.folder.arrays("curves").get("test_accuracy")
         if found is not None and len(found):
-            passes = max(1, runs.epochs_of(one))
-            curves.append(figures.WayCurve(one.spec.way, names[one.spec.way], np.arange(len(found)) / passes, found))
+            curves.append(figures.WayCurve(one.spec.way, names[one.spec.way], np.arange(len(found)), found))
     data = runs.data_of(newest)
     baselines = {key: classification.accuracy(found, data.indices("test"))
                  for key, found in newest.folder.arrays("baselines").items()}
-    rows = [(c.name, float(x), float(y)) for c in curves for x, y in zip(c.epochs, c.accuracy)]
+    rows = [(c.name, int(x), float(y)) for c in curves for x, y in zip(c.epochs, c.accuracy)]
     rows += [(figures.BASELINES[key], "", float(value)) for key, value in baselines.items()]
-    components.chart(figures.accuracy_figure(curves, baselines, 1 / len(data.labels)), "tune_accuracy")
-    tables.show_growing(tables.Numbers("Right on the test set", ("way", "share of the run", "right on the test set"),
-                                       rows))
+    longest = max(runs.epochs_of(one) for one in together)
+    components.chart(figures.accuracy_figure(curves, baselines, 1 / len(data.labels), longest), "tune_accuracy")
+    tables.show_growing(tables.Numbers("Right on the test set", ("way", "epoch", "right on the test set"), rows))
 
 
 def epoch_of(run: RunView) -> int:

@@ -129,7 +129,7 @@ def keep(run: RunView, epoch: int) -> None:
     first.button("Keep it for this visit", key="keep", icon=":material/bookmark:", width="stretch",
                  on_click=keep_model, args=(run, epoch, name))
     if second.toggle("Prepare a download", key="prepare"):
-        make = functools.partial(classifier.to_zip, runs.model_of(run, epoch, name))  # 90 MB, at the click
+        make = runs.zip_later(run, epoch, name)
         second.download_button("Download the folder (.zip)", make, f"{name.split(':')[1]}.zip", "application/zip",
                                key="download", on_click="ignore")
     if name in state.own_models():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from bert_core.load import Loaded
@@ -55,3 +57,9 @@ def _model(path: str, epoch: int, name: str, _folder: RunFolder, _base: Loaded) 
 def model_of(run: RunView, epoch: int, name: str = "") -> Loaded:
     """The classifier of a run after `epoch` passes."""
     return _model(str(run.folder.path), epoch, name or f"epoch {epoch}", run.folder, state.loaded(run.spec.base))
+
+
+def zip_later(run: RunView, epoch: int, name: str) -> Callable[[], bytes]:
+    """What makes the classifier's .zip at the click; until then it keeps no model of its own, for as many as wait."""
+    folder, base = run.folder, state.loaded(run.spec.base)
+    return lambda: classifier.to_zip(classifier.epoch_model(folder, epoch, base, name))

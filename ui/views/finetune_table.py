@@ -39,8 +39,9 @@ def chosen_files(table: tables.Table) -> dict[str, str]:
         ValueError: the columns hold no task.
     """
     first, second = st.columns(2)
-    text = first.selectbox("Column of texts", table.columns, key="column_text")
-    label = second.selectbox("Column of labels", table.columns, index=len(table.columns) - 1, key="column_label")
+    texts, labels = tables.likely_columns(table)
+    text = first.selectbox("Column of texts", table.columns, index=texts, key="column_text")
+    label = second.selectbox("Column of labels", table.columns, index=labels, key="column_label")
     chosen = tables.choose_columns(table, text, label)
     data = tables.split_chosen(chosen)
     counts = ", ".join(f"{name}: {count}" for name, count in chosen.counts.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import streamlit as st
 
 from bert_core.counting import counted
 from bert_core.training.live import film as filming
+from bert_core.training.live.folder import NoFrame
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import check_text, decode_text
 from ui import components, controls, notices, state, training
@@ -183,11 +185,8 @@ def start_shot(spec: PretrainSpec, sentence: str) -> filming.Shot:
 
 def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
     """The main picture: every checkpoint so far, to scrub and play."""
-    frames = run.folder.frames() if run else ()
-    if run and frames:
-        shots = [shot(str(run.folder.path), step, sentence, run.folder, spec) for step in frames]
-    else:
-        shots = [start_shot(replace(spec, text="shipped", steps=1), sentence)]
+    shots = shots_of(run, sentence) if run else []
+    shots = shots or [start_shot(replace(spec, text="shipped", steps=1), sentence)]
     if shots[0].dropped:
         notices.note(cut_line(shots[0]))
     layer, head = controls_of_film(spec)
@@ -203,6 +202,15 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
     attention = components.quantise(np.stack([s.attention for s in shots]))
     data = components.pack(header, {"attention": attention, "places": filming.project(shots)})
     components.mount("live_film", "film", data, on_event=lambda message: keep(message, len(shots), spec))
+
+
+def shots_of(run: RunView, sentence: str) -> list[filming.Shot]:
+    """A run's frames under one sentence, without those that the desk lets go at this moment."""
+    shots = []
+    for step in run.folder.frames():
+        with contextlib.suppress(NoFrame):
+            shots.append(shot(str(run.folder.path), step, sentence, run.folder, run.spec))
+    return shots
 
 
 def cut_line(one: filming.Shot) -> str:

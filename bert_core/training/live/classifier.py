@@ -33,26 +33,21 @@ def epoch_model(folder: RunFolder, epoch: int, base: Loaded, name: str) -> Loade
     Raises:
         ValueError: that epoch left no weights.
     """
-    values = folder.values("config")
-    if values is None:
+    values, begun = folder.values("config"), folder.values("task")
+    if values is None or begun is None:
         raise ValueError("the run has not begun yet; wait for its first epoch")
-    config = BertConfig.from_dict(values)
-    learned = folder.frame(epoch)
-    weights = {n: t for n, t in base.model.weights.items() if n.startswith("bert.")} | learned
-    if WORD in learned:
-        table = _start_table(folder, base, config)
-        table[torch.from_numpy(folder.arrays("rows")["used"])] = learned[WORD]
-        weights[WORD] = table
-    model = build(config, weights, torch.float32, "cpu")
+    config, moves = BertConfig.from_dict(values), folder.moves(epoch)
+    start = start_weights(base, config, FinetuneSpec(way=begun["way"], seed=begun["seed"]))
+    used = torch.from_numpy(folder.arrays("rows")["used"])
+    model = build(config, start | {n: _moved(start[n], by, used if n == WORD else None) for n, by in moves.items()},
+                  torch.float32, "cpu")
     return Loaded(name, model, base.tokenizer, describe_model(name, model))
 
 
-def _start_table(folder: RunFolder, base: Loaded, config: BertConfig) -> Tensor:
-    """(V, D) word table that the run started from: words outside its data still have these vectors."""
-    begun = folder.values("task") or {}
-    if begun.get("way") != "scratch":
-        return base.model.weights[WORD].clone()
-    return start_weights(base, config, FinetuneSpec(way="scratch", seed=begun["seed"]))[WORD]
+def _moved(start: Tensor, by: Tensor, rows: Tensor | None) -> Tensor:
+    """A weight after its moves; where `rows` are given, they are all that has moved."""
+    start = start.cpu()
+    return start + by if rows is None else start.index_add(0, rows, by)
 
 
 def try_sentence(loaded: Loaded, text: str) -> Trace:

@@ -34,9 +34,9 @@ LOOK_EVERY = 2.0
 KEEP = 300.0
 #: Seconds without a connection after which an owner counts as gone: a reload takes less.
 GRACE = 10.0
-#: Ended runs that a visitor keeps, and runs kept in all.
-KEPT_EACH, KEPT_ALL = 5, 40
-#: Bytes of all runs' files above which ended runs go, first those that are missed least.
+#: Ended runs that a visitor keeps, and runs kept in all: a class of thirty with each of the four ways of fine-tuning.
+KEPT_EACH, KEPT_ALL = 5, 120
+#: Bytes of all runs' files above which ended runs lose frames, and in the end go, those first that are missed least.
 KEPT_BYTES = 2 * 2**30
 COMMANDS = ("play", "pause", "step", "stop")
 
@@ -51,6 +51,7 @@ class Entry:
         left: whether its owner put it aside (reset) and wants it no more.
         last_seen: when somebody who watches it was connected.
         owner_seen: when its owner was.
+        lost: how it ended with its trainer, while the disk takes no word of that.
     """
 
     folder: RunFolder
@@ -60,6 +61,20 @@ class Entry:
     left: bool = False
     last_seen: float = field(default_factory=time.monotonic)
     owner_seen: float = field(default_factory=time.monotonic)
+    lost: Status | None = None
+
+    def status(self) -> Status:
+        """Where the run is."""
+        return self.lost or self.folder.status()
+
+    @property
+    def ended(self) -> bool:
+        return self.status().ended
+
+    def tell(self) -> None:
+        """Write what the disk did not take before."""
+        if self.lost is not None and self.folder.set_status(self.lost):
+            self.lost = None
 
 
 class TrainingDesk:
@@ -125,7 +140,7 @@ class TrainingDesk:
             entry = self._entries.get(run_id)
             if entry is None or entry.owner != owner or what not in COMMANDS:
                 return False
-            if what in ("play", "step") and not entry.folder.status().ended:
+            if what in ("play", "step") and not entry.ended:
                 self._stop_running(owner, but=run_id)
             self._send({"do": what, "run": run_id})
         return True
@@ -146,10 +161,15 @@ class TrainingDesk:
                 entry.owner, entry.owner_seen = visitor, now
             return entry.folder
 
+    def status(self, run_id: str) -> Status | None:
+        """Where a run is; None if there is no such run."""
+        entry = self._entries.get(run_id)
+        return None if entry is None else entry.status()
+
     def unfinished(self, owner: str, kind: str) -> str | None:
         """This visitor's newest run of the kind that still wants the trainer, paused ones included."""
         with self._lock:
-            found = [one for one in self.runs(owner, kind) if not self._entries[one].folder.status().ended]
+            found = [one for one in self.runs(owner, kind) if not self._entries[one].ended]
         return found[-1] if found else None
 
     def runs(self, owner: str, kind: str) -> list[str]:
@@ -210,10 +230,11 @@ class TrainingDesk:
     def _fail_all(self) -> None:
         """The trainer is gone: its unfinished runs say so; the next start makes a new one."""
         for entry in self._entries.values():
-            status = entry.folder.status()
+            status = entry.status()
             if not status.ended:
-                entry.folder.set_status(Status("failed", status.step, status.steps, message=(
-                    "the trainer stopped unexpectedly (out of memory?); press Reset to begin again")))
+                entry.lost = Status("failed", status.step, status.steps, message=(
+                    "the trainer stopped unexpectedly (out of memory?); press Reset to begin again"))
+                entry.tell()
 
     # --- looking after the runs
 
@@ -232,15 +253,17 @@ class TrainingDesk:
         elif self._process is not None:
             self._deliver()
         self._sweep()
+        self._keep_within()
         now = time.monotonic()
         for run_id, entry in list(self._entries.items()):
+            entry.tell()
             entry.watchers = {visitor for visitor in entry.watchers if self.alive(visitor)}
             is_there = self.alive(entry.owner)
             if is_there:
                 entry.owner_seen = now
             if entry.watchers or (is_there and not entry.left):
                 entry.last_seen = now
-                if not self._unsent and not entry.folder.status().ended:
+                if not self._unsent and not entry.ended:
                     self._send({"do": "seen", "run": run_id})
             elif now - entry.last_seen > self.keep:
                 self._forget(run_id)
@@ -249,23 +272,38 @@ class TrainingDesk:
 
     def _stop_running(self, owner: str, but: str | None = None) -> None:
         for run_id, entry in self._entries.items():
-            if entry.owner == owner and run_id != but and not entry.folder.status().ended:
+            if entry.owner == owner and run_id != but and not entry.ended:
                 self._send({"do": "stop", "run": run_id, "why": "another run of yours took its place"})
 
     def _drop_oldest(self, owner: str) -> None:
-        own = [r for r, e in self._entries.items() if e.owner == owner and e.folder.status().ended]
+        own = [r for r, e in self._entries.items() if e.owner == owner and e.ended]
         for run_id in own[: max(0, len(own) - KEPT_EACH)]:
             self._forget(run_id)
+        self._keep_within()
+
+    def _keep_within(self) -> None:
+        """Ended runs lose frames, or go, until what is kept fits its bounds; runs that are on their way stay."""
         while len(self._entries) > KEPT_ALL or self._bytes() > KEPT_BYTES:
+            if len(self._entries) <= KEPT_ALL and self._thin_one():
+                continue
             run_id = self._least_missed()
             if run_id is None:
                 return
             self._forget(run_id)
 
+    def _thin_one(self) -> bool:
+        """Every other frame of an ended run goes: of one that nobody watches, else of the largest; False if none can.
+
+        Its curves, its start and its end stay.
+        """
+        ended = [entry for entry in self._entries.values() if entry.ended]
+        ended.sort(key=lambda entry: (bool(entry.watchers), -entry.folder.bytes()))
+        return any(entry.folder.thin() for entry in ended)
+
     def _least_missed(self) -> str | None:
         """The ended run to go next: one that nobody watches, else one of who has most; the oldest of those."""
         each = Counter(entry.owner for entry in self._entries.values())
-        ended = [run_id for run_id, entry in self._entries.items() if entry.folder.status().ended]
+        ended = [run_id for run_id, entry in self._entries.items() if entry.ended]
         return min(ended, default=None, key=lambda run_id: (
             bool(self._entries[run_id].watchers), -each[self._entries[run_id].owner]))
 
@@ -274,7 +312,7 @@ class TrainingDesk:
 
     def _forget(self, run_id: str) -> None:
         entry = self._entries.pop(run_id)
-        if not entry.folder.status().ended:
+        if not entry.ended:
             self._send({"do": "stop", "run": run_id})
         self._leaving.add(entry.folder.path)
         self._sweep()

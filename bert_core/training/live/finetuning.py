@@ -56,11 +56,11 @@ def head_start(config: BertConfig, seed: int) -> dict[str, Tensor]:
 
 
 def start_weights(base: Loaded, config: BertConfig, spec: FinetuneSpec) -> dict[str, Tensor]:
-    """Encoder and pooler of the base (or random ones) with a random head; language heads are left behind."""
+    """The base's own encoder and pooler (or random ones) with a random head; language heads are left behind."""
     kept = {n: t for n, t in base.model.weights.items() if n.startswith("bert.")}
     if spec.way == "scratch":
         kept = random_weights({n: tuple(t.shape) for n, t in kept.items()}, config.initializer_range, spec.seed)
-    return {n: t.detach().clone().float() for n, t in kept.items()} | head_start(config, spec.seed)
+    return {n: t.detach().float() for n, t in kept.items()} | head_start(config, spec.seed)
 
 
 def learns(name: str, way: str, layers: int) -> bool:
@@ -191,13 +191,13 @@ class FinetuneRun:
         self.folder.set_values("config", self.config.to_dict())
         self.folder.set_arrays("rows", {"used": self.table.used})
 
-    def _weigh(self, weights: dict[str, Tensor]) -> None:
+    def _weigh(self, start: dict[str, Tensor]) -> None:
         """Decide what learns, and how fast."""
         spec = self.spec
-        weights[WORD] = self.table.take(weights[WORD])
+        self.start = start | {WORD: self.table.take(start[WORD])}
+        self.weights = weights = {n: t.clone() for n, t in self.start.items()}
         for name, tensor in weights.items():
             tensor.requires_grad_(learns(name, spec.way, self.config.num_hidden_layers))
-        self.weights = weights
         self.model = Model(self.config, weights, HEADS)
         lr, head_lr = RATES[spec.way]
         if spec.lr is not None:
@@ -254,16 +254,16 @@ class FinetuneRun:
         if self._keeps(epoch):
             self.folder.set_arrays(f"epoch-{epoch}", {
                 "probabilities": logits.softmax(-1).numpy(), "cls": cls[:, 0].numpy().astype(np.float16)})
-            self.folder.set_frame(epoch, self._changed(epoch))
+            self.folder.set_moves(epoch, self._moved(epoch))
 
     def _keeps(self, epoch: int) -> bool:
         """Which epochs leave weights: all of a short run, about ten of a long one."""
         return epoch % max(1, self.epochs // 8) == 0 or epoch == self.epochs
 
-    def _changed(self, epoch: int) -> dict[str, Tensor]:
-        """Weights that learn; the word table as its used rows, with their ids."""
-        found = {n: t for n, t in self.weights.items() if t.requires_grad}
-        return found if epoch or self.spec.way == "scratch" else head_only(found)
+    def _moved(self, epoch: int) -> dict[str, Tensor]:
+        """How far each weight that learns is from its start; of the word table the used rows."""
+        found = {n: t.detach() - self.start[n] for n, t in self.weights.items() if t.requires_grad}
+        return found if epoch else head_only(found)
 
     def report(self) -> None:
         """Write the curves, once there is an epoch 0 to begin with."""
@@ -272,5 +272,5 @@ class FinetuneRun:
 
 
 def head_only(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The classifier alone: all that epoch 0 adds to the base."""
+    """The classifier alone: at epoch 0 nothing has moved yet."""
     return {n: t for n, t in weights.items() if n.startswith("classifier")}

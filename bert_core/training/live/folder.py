@@ -22,11 +22,16 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from bert_core.loading.files import write_tensors
+from bert_core.training.live.moves import pack, unpack
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
 #: A run that is not one of ENDED still wants the trainer.
 STATES = ("waiting", "running", "paused", "done", "stopped", "failed")
 ENDED = ("done", "stopped", "failed")
+
+
+class NoFrame(ValueError):
+    """There is no such frame, or no longer."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,10 @@ class RunFolder:
     def bytes(self) -> int:
         """Size of all its files; one that goes meanwhile counts nothing."""
         total = 0
-        for path in self.path.glob("*"):
-            with contextlib.suppress(FileNotFoundError):
-                total += path.stat().st_size
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.path) as files:
+            for file in files:
+                with contextlib.suppress(FileNotFoundError):
+                    total += file.stat().st_size
         return total
 
     def read_text(self, name: str) -> str | None:
@@ -132,8 +138,11 @@ class RunFolder:
 
     def set_frame(self, step: int, weights: Mapping[str, Tensor]) -> None:
         """Save weights as they are after `step` steps, in half precision."""
-        write_tensors({n: t.detach().to(torch.float16) for n, t in weights.items()},
-                      self.path / f"frame-{step:06d}.safetensors")
+        write_tensors({n: t.detach().to(torch.float16) for n, t in weights.items()}, self._frame(step))
+
+    def set_moves(self, step: int, moves: Mapping[str, Tensor]) -> None:
+        """Save how far weights are from their start after `step` steps, a byte for each number."""
+        write_tensors(pack(moves), self._frame(step))
 
     def frames(self) -> tuple[int, ...]:
         """Steps that have a frame, ascending."""
@@ -143,9 +152,31 @@ class RunFolder:
         """Float32 weights of the frame at `step`.
 
         Raises:
-            ValueError: there is none.
+            NoFrame: there is none.
         """
-        file = self.path / f"frame-{step:06d}.safetensors"
-        if not file.exists():
-            raise ValueError(f"step {step} has no checkpoint; there are {', '.join(map(str, self.frames())) or 'none'}")
-        return {name: tensor.float() for name, tensor in load_file(file).items()}
+        return {name: tensor.float() for name, tensor in self._stored(step).items()}
+
+    def moves(self, step: int) -> dict[str, Tensor]:
+        """Float32 moves of the frame at `step`.
+
+        Raises:
+            NoFrame: there is none.
+        """
+        return unpack(self._stored(step))
+
+    def thin(self) -> bool:
+        """Let every other frame between the first and the last go; False where none stands there."""
+        between = self.frames()[1:-1]
+        for step in between[::2]:
+            self._frame(step).unlink(missing_ok=True)
+        return bool(between)
+
+    def _frame(self, step: int) -> Path:
+        return self.path / f"frame-{step:06d}.safetensors"
+
+    def _stored(self, step: int) -> dict[str, Tensor]:
+        try:
+            return load_file(self._frame(step))
+        except FileNotFoundError:
+            there = ", ".join(map(str, self.frames())) or "none"
+            raise NoFrame(f"step {step} has no checkpoint; there are {there}") from None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bert_core.counting import counted
 from bert_core.training.live.text import decode_text
 from bert_core.training.live.world import TEACHING
 
@@ -22,6 +25,8 @@ MAX_TEXT, MAX_LABEL, MIN_EACH = 400, 40, 4
 #: about 40,000 pieces, at 4 ms each for learning and looking.
 MAX_READ = 160_000
 MIN_CLASSES, MAX_CLASSES = 2, 8
+#: The line by which Excel is told what parts the cells.
+_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?\n', re.IGNORECASE)
 #: Share of an upload that is kept for the test.
 TEST_SHARE = 0.3
 
@@ -126,15 +131,15 @@ def read_table(data: bytes) -> Table:
     """
     if len(data) > MAX_BYTES:
         raise ValueError(f"the file has {len(data):,} bytes; at most {MAX_BYTES:,} are taken")
-    found = _rows(decode_text(data, "CSV").replace("\r\n", "\n").replace("\r", "\n"))
+    found = _trimmed(_rows(decode_text(data, "CSV").replace("\r\n", "\n").replace("\r", "\n")))
     if len(found) < 2:
         raise ValueError("the file needs a header line and rows below it")
     columns = tuple(cell.strip() or f"column {n + 1}" for n, cell in enumerate(found[0].cells))
     if not 2 <= len(columns) <= MAX_COLUMNS:
-        raise ValueError(f"the header has {len(columns)} columns; 2 to {MAX_COLUMNS} are taken, "
+        raise ValueError(f"the header has {counted(len(columns), 'column')}; 2 to {MAX_COLUMNS} are taken, "
                          "separated by comma, semicolon or tab")
     good = tuple((row.line, row.cells) for row in found[1:] if len(row.cells) == len(columns))
-    bad = tuple(BadRow(row.line, f"{len(row.cells)} cells, the header has {len(columns)}" + (
+    bad = tuple(BadRow(row.line, f"{counted(len(row.cells), 'cell')}, the header has {len(columns)}" + (
         f"; a quote that opens here takes {row.lines} lines" if row.lines > 1 else ""))
         for row in found[1:] if len(row.cells) != len(columns))
     return Table(_distinct(columns), good, bad)
@@ -153,9 +158,23 @@ def _rows(text: str) -> list[_Row]:
 
     Between tabs a quote is a sign like any other where it would swallow a line.
     """
-    delimiter = _delimiter(text)
+    said = _SEPARATOR.match(text)
+    if said:
+        text = text[said.end() - 1:]  # with its line's end, so that lines keep their numbers
+    delimiter = said[1] if said else _delimiter(text)
     rows = _parsed(text, delimiter)
     return _parsed(text, delimiter, csv.QUOTE_NONE) if delimiter == "\t" and any(r.lines > 1 for r in rows) else rows
+
+
+def _trimmed(rows: list[_Row]) -> list[_Row]:
+    """Without the empty cells that a spreadsheet leaves at the ends of rows, in all of them or beyond the header."""
+    width = max((_filled(row.cells[: len(rows[0].cells)]) for row in rows), default=0)
+    return [row._replace(cells=row.cells[: max(width, _filled(row.cells))]) for row in rows]
+
+
+def _filled(cells: tuple[str, ...]) -> int:
+    """How many cells there are up to the last that holds something."""
+    return max((n for n, cell in enumerate(cells, 1) if cell.strip()), default=0)
 
 
 def _parsed(text: str, delimiter: str, quoting: int = csv.QUOTE_MINIMAL) -> list[_Row]:
@@ -177,12 +196,25 @@ def _delimiter(text: str) -> str:
 
 
 def _distinct(columns: tuple[str, ...]) -> tuple[str, ...]:
-    seen: Counter[str] = Counter()
-    names = []
+    """Each column under a name of its own: a name that is there again gets the next number that no column has."""
+    names: list[str] = []
     for column in columns:
-        seen[column] += 1
-        names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
+        numbered = (f"{column} ({n})" for n in itertools.count(2))
+        names.append(column if column not in names else next(
+            name for name in numbered if name not in columns and name not in names))
     return tuple(names)
+
+
+def likely_columns(table: Table) -> tuple[int, int]:
+    """Which columns look like the texts and the labels, to begin with.
+
+    Texts: the column with the most letters. Labels: of the others the one with
+    the fewest different cells, yet MIN_CLASSES of them; the last of equals.
+    """
+    columns = range(len(table.columns))
+    text = max(columns, key=lambda n: sum(len(cells[n]) for _, cells in table.rows))
+    kinds = {n: len({_clean(cells[n]) for _, cells in table.rows} - {""}) for n in columns if n != text}
+    return text, min(kinds, key=lambda n: (kinds[n] < MIN_CLASSES, kinds[n], -n))
 
 
 def choose_columns(table: Table, text: str, label: str) -> Chosen:
@@ -246,12 +278,12 @@ def split_chosen(chosen: Chosen, seed: int = 0) -> Dataset:
     """
     classes = list(chosen.counts)
     if not MIN_CLASSES <= len(classes) <= MAX_CLASSES:
-        raise ValueError(f"the label column has {len(classes)} classes; {MIN_CLASSES} to {MAX_CLASSES} are taken"
-                         + _left_out(chosen))
-    rare = [name for name, count in chosen.counts.items() if count < MIN_EACH]
-    if rare:
-        raise ValueError(f"class {rare[0]!r} has {chosen.counts[rare[0]]} rows; at least {MIN_EACH} are needed"
-                         + _left_out(chosen))
+        found = counted(len(classes), "class", "classes")
+        raise ValueError(f"the label column has {found}; {MIN_CLASSES} to {MAX_CLASSES} are taken" + _left_out(chosen))
+    for name, count in chosen.counts.items():
+        if count < MIN_EACH:
+            raise ValueError(f"class {name!r} has {counted(count, 'row')}; at least {MIN_EACH} are needed"
+                             + _left_out(chosen))
     rng = np.random.default_rng(seed)
     train, test = [], []
     for name in classes:

@@ -14,6 +14,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
+from bert_core.counting import counted
 from bert_core.training.corpus import SPECIAL_TOKENS, sentences
 from bert_core.training.live.world import TEACHING
 
@@ -76,7 +77,8 @@ def check_text(text: str) -> str:
     clean = "".join(c for c in clean if c == "\n" or c.isprintable())
     count = sum(len(document) for document in documents(clean))
     if count < MIN_SENTENCES:
-        raise ValueError(f"the text has {count} sentences; at least {MIN_SENTENCES} are needed, better some hundreds")
+        raise ValueError(f"the text has {counted(count, 'sentence')}; at least {MIN_SENTENCES} are needed, better some "
+                         "hundreds")
     return clean
 
 

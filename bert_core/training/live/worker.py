@@ -86,10 +86,6 @@ class Job:
         left = (self.seconds - self.ready) / step * (steps - step) if state == "running" and step else None
         return Status(state, step, steps, self.work, self.seconds, left, place, message)
 
-    def status(self, state: str, place: int = 0, message: str = "") -> None:
-        """Tell the pages."""
-        self.folder.set_status(self.now(state, place, message))
-
     @property
     def goal(self) -> int:
         """The step at which it pauses or is done."""
@@ -100,13 +96,13 @@ class Trainer:
     """The queue and its runs; the first in the queue has the process until it is done, paused or stopped.
 
     Attributes:
-        untold: writes the end of a run, once the disk takes it.
+        untold: id of a run -> writes where it is now, once the disk takes it.
     """
 
     def __init__(self) -> None:
         self.queue: list[Job] = []
         self.paused: dict[str, Job] = {}
-        self.untold: list[Callable[[], bool]] = []
+        self.untold: dict[str, Callable[[], bool]] = {}
 
     # --- commands
 
@@ -142,12 +138,13 @@ class Trainer:
         until = None if command.get("play", True) else 1
         job = Job(run_id, RunFolder(Path(command["folder"])), until, time.monotonic() + LEASE)
         if len(self.queue) + len(self.paused) >= MAX_RUNS:
-            job.status("failed", message=f"{MAX_RUNS} runs are waiting already; try again in a few minutes")
+            self._tell(job, "failed", message=f"{MAX_RUNS} runs are waiting already; try again in a few minutes")
             return
         self._enqueue(job)
 
     def _enqueue(self, job: Job) -> None:
         self.paused.pop(job.id, None)
+        self.untold.pop(job.id, None)
         if job not in self.queue:
             self.queue.append(job)
         self._tell_places()
@@ -157,7 +154,7 @@ class Trainer:
             self.queue.remove(job)
         _report(job)
         self.paused[job.id] = job
-        job.status("paused")
+        self._tell(job, "paused")
         self._tell_places()
 
     def _end(self, job: Job, state: str, message: str = "") -> None:
@@ -166,23 +163,28 @@ class Trainer:
         self.paused.pop(job.id, None)
         if state != "failed":
             _report(job)
-        tell = functools.partial(job.folder.set_status, job.now(state, message=message))
+        self._tell(job, state, message=message)
         job.run = None
-        if not tell():  # nobody writes it again, and a page would wait for this run for ever
-            self.untold.append(tell)
         self._tell_places()
+
+    def _tell(self, job: Job, state: str, place: int = 0, message: str = "") -> None:
+        """Tell the pages; what the disk does not take is told later, or a page would wait for ever."""
+        tell = functools.partial(job.folder.set_status, job.now(state, place, message))
+        self.untold.pop(job.id, None)
+        if not tell():
+            self.untold[job.id] = tell
 
     def _tell_places(self) -> None:
         for place, job in enumerate(self.queue):
             if place:
-                job.status("waiting", place)
+                self._tell(job, "waiting", place)
 
     # --- work
 
     def work(self) -> None:
         """One step of the run at the head of the queue, if there is one."""
         self._end_unwatched()
-        self.untold = [tell for tell in self.untold if not tell()]
+        self.untold = {run_id: tell for run_id, tell in self.untold.items() if not tell()}
         if not self.queue:
             return
         job = self.queue[0]
@@ -201,7 +203,7 @@ class Trainer:
         """Prepare the run, or do its next step; on the job's account."""
         began, cpu = time.monotonic(), time.process_time()
         if job.run is None:
-            job.folder.set_status(Status("running"))
+            self._tell(job, "running")
             spec = from_json(job.folder.read_text("spec.json") or "")
             job.run = begin(spec, job.folder)
             job.run.report()
@@ -224,7 +226,7 @@ class Trainer:
             self._pause(job)
         elif time.monotonic() - job.reported > REPORT_EVERY:
             job.run.report()
-            job.status("running")
+            self._tell(job, "running")
             job.reported = time.monotonic()
 
     def _end_unwatched(self) -> None:
@@ -236,7 +238,7 @@ class Trainer:
 def _report(job: Job) -> None:
     """Write results, if the run has begun and its visitor has not left meanwhile."""
     if job.run is not None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, MemoryError):
             job.run.report()
 
 

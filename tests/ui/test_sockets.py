@@ -1,0 +1,82 @@
+"""A tab that closes while its page is being sent ends its session, and nothing is logged as a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import WebSocketRoute
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.web.server.starlette.starlette_websocket import create_websocket_handler
+
+from ui.server import Start
+from ui.sockets import DropWhatComesTooLate
+
+SCOPE = {"type": "websocket", "path": "/", "raw_path": b"/", "root_path": "", "query_string": b"", "headers": [],
+         "subprotocols": ["streamlit"], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "scheme": "ws"}
+
+
+class Runtime:
+    """Streamlit's runtime as far as a socket knows it: it answers each message with another."""
+
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+        self.heard = 0
+
+    def connect_session(self, client, **_about) -> str:
+        client.write_forward_msg(ForwardMsg())
+        return "one"
+
+    def handle_backmsg(self, _session, _message, client) -> None:
+        self.heard += 1
+
+    def disconnect_session(self, session, client) -> None:
+        self.ended.append(session)
+
+
+def visit(middleware: list[Middleware], error: Exception) -> Runtime:
+    """A tab that sends two messages and is gone when its page is sent to it."""
+    runtime = Runtime()
+    said = {"type": "websocket.receive", "bytes": BackMsg().SerializeToString()}
+    came = iter([{"type": "websocket.connect"}, said, said,
+                 {"type": "websocket.disconnect", "code": 1006}])
+
+    async def receive():
+        for _ in range(20):  # the page is on its way meanwhile
+            await asyncio.sleep(0)
+        return next(came)
+
+    async def send(message):
+        if message["type"] != "websocket.accept":
+            raise error
+
+    app = Starlette(routes=[WebSocketRoute("/", create_websocket_handler(runtime))], middleware=middleware)
+    asyncio.run(app(dict(SCOPE), receive, send))
+    return runtime
+
+
+def test_a_tab_that_goes_while_its_page_is_sent_is_no_crash(caplog):
+    with caplog.at_level(logging.WARNING):
+        runtime = visit([Middleware(DropWhatComesTooLate)], OSError("the other side is gone"))
+    assert runtime.ended == ["one"]
+    assert runtime.heard == 2
+    assert not caplog.records
+
+
+def test_without_it_the_server_would_log_a_crash():
+    """Once Streamlit has mended this, the middleware can go."""
+    with pytest.raises(RuntimeError):
+        visit([], OSError("the other side is gone"))
+
+
+def test_what_is_wrong_with_a_tab_that_is_there_is_still_said(caplog):
+    visit([Middleware(DropWhatComesTooLate)], ValueError("too large"))
+    assert "Error sending websocket payload" in caplog.text
+
+
+def test_the_server_has_it():
+    assert DropWhatComesTooLate in [one.cls for one in Start().middleware]
