@@ -177,7 +177,7 @@ def steps(here: Here) -> None:
     step = way[at - 1]
     draw(f'<p class="bw-figure-number">{html.escape(step.name)}: {_shape(step.shape)}</p>',
          small(f"{step.function}, {step.place}. First numbers {_numbers(step.first)}; "
-               f"all between {step.low:.4f} and {step.high:.4f}."))
+               f"all between {_numbers((step.low,))} and {_numbers((step.high,))}."))
     st.code(step.source, language="python", wrap_lines=True)
     rows = [("→" if n == at else "", str(n), s.function, s.name, _shape(s.shape), s.place)
             for n, s in enumerate(way, 1)]
