@@ -129,7 +129,8 @@ def _draw_strip(strip: Influence, label: str) -> None:
         say(_difference(strip, differ), strong=True)
     complete = "" if strip.gap is None else (
         f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. ")
-    say(f"Left out and gradients: change of the logit of “{label}” (now {signed(strip.output)}); red raises it. "
+    say(f"Left out and gradients: what each token adds to the logit of “{label}” (now {signed(strip.output)}); red "
+        "raises it, blue lowers it. "
         f"{complete}Attention: from [CLS], last layer, mean of its heads.")
 
 
@@ -162,7 +163,8 @@ def _draw_without_gradients(here: Here, trace: Trace, index: int, label: str, wh
     _mount_strip(trace.encoding.tokens, label, {"left out": left_out.values}, attention, None)
     agreement = rank_correlation(np.abs(left_out.values[places]), attention[places])
     known = "" if agreement is None else f"Rank correlation of the two: {signed(agreement)}. "
-    say(f"Left out: change of the logit of “{label}” (now {signed(left_out.output)}); red raises it. "
+    say(f"Left out: what each token adds to the logit of “{label}” (now {signed(left_out.output)}); red raises it, "
+        "blue lowers it. "
         f"Attention: from [CLS], last layer, mean of its heads. {known}")
     notices.note(f"There are no gradients here. {why_not}.")
 
