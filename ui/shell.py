@@ -58,6 +58,8 @@ def _script(name: str) -> str:
 def frame(page: st.Page) -> None:
     """What all pages share: style, title and question, sentence, model."""
     name = page.url_path or FIRST
+    if st.session_state.get("_page") not in (None, name):  # two pages may have a view of the same name
+        st.session_state.pop("view", None)
     st.session_state["_page"] = name
     st.session_state["_framed"] = True
     visitors.current()

@@ -38,7 +38,7 @@ function drawControls(view, parent) {
   const segments = select(parent, "att-segments", "Sentences", [["all", "All"], ["aa", "A to A"], ["ab", "A to B"],
     ["ba", "B to A"], ["bb", "B to B"]], look.segments, (v) => set("segments", v));
   segments.hidden = !data.segments.includes(1) && look.segments === "all";
-  select(parent, "att-top", "Strongest a row", [["0", "All"], ...[1, 2, 3, 5, 10].map((n) => [String(n), String(n)])],
+  select(parent, "att-top", "Strongest per row", [["0", "All"], ...[1, 2, 3, 5, 10].map((n) => [String(n), String(n)])],
     String(look.top), (v) => set("top", Number(v)));
   range(parent, "att-min", "At least", 0, 50, Math.round(100 * look.min), (v) => `${v} %`, (v) => set("min", v / 100));
 }
@@ -77,14 +77,14 @@ function segmented(parent, name, label, options, value, onChange) {
   return box;
 }
 
-// --- layers and the tour -----------------------------------------------------------
+// --- layers and heads in turn -----------------------------------------------------------
 
 function drawScrub(view, parent) {
   const { layers, heads } = view.data;
   range(parent, "att-layer", "Layer", 1, layers, view.layer + 1, (v) => `${v} of ${layers}`, (v) => openHead(view, v - 1, view.head));
   range(parent, "att-which", "Head", 1, heads, view.head + 1, (v) => `${v} of ${heads}`, (v) => openHead(view, view.layer, v - 1));
   const play = child(parent, "button", "att-play", { type: "button" });
-  play.textContent = view.tour ? "❚❚ Pause" : "▶ Tour";
+  play.textContent = view.tour ? "❚❚ Pause" : "▶ Play";
   play.title = "Opens every head in turn";
   play.onclick = () => (view.tour ? stopTour(view) : startTour(view));
 }

@@ -92,8 +92,8 @@ def side_by_side_line(readings: Mapping[str, Reading], word: str) -> str:
         return ""
     one_way = "left" if "left" in known else "hidden"
     with_right, without = known["both"], known[one_way]
-    numbers = (f"{NAMES['both']} gives “{word}” **{percent(with_right)}**, "
-               f"{NAMES[one_way]} **{percent(without)}**")
+    numbers = (f"“{word}” gets **{percent(with_right)}** from “{NAMES['both']}” and "
+               f"**{percent(without)}** from “{NAMES[one_way]}”")
     if max(with_right, without) < 0.01:
         return f"Nobody finds it: {numbers}."
     if with_right > ALIKE * without:

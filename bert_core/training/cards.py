@@ -67,7 +67,7 @@ LIMITS = {
         "English only, lower-cased; other scripts are [UNK] or single letters.",
     ),
     "tasks": (
-        "Stands on twin-bert and inherits its gaps; trained on no more rows than its sittings say.",
+        "Stands on twin-bert and inherits its gaps.",
         "For teaching. Not for decisions about people.",
     ),
 }
@@ -84,6 +84,11 @@ METRICS = {
     "blimp": ("accuracy",), "cloze": ("top1", "top5"), "sst2": ("accuracy",), "ner": ("f1", "precision", "recall"),
     "squad": ("f1", "exact_match"), "stsb": ("spearman", "pearson"), "cola": ("matthews", "accuracy"),
 }
+#: How a card's table is read.
+READ_SCORES = (
+    "Values are shares of 1, but for perplexity and the correlations (matthews, pearson, spearman). The spread is the "
+    "standard deviation over the seeds, 0 where there is one. n counts the texts or pairs that were scored."
+)
 #: Flags that a card shows whatever they are, in its order; it shows the others where they differ from their default.
 ALWAYS_SHOWN = {
     "finetune": ("task", "data", "model", "limit", "epochs", "rank", "batch", "lr", "head_lr", "word_dropout", "seed",
@@ -189,6 +194,7 @@ def to_markdown(found: Mapping[str, Any]) -> str:
              "## Scores", "", "| task | metric | value | spread | n | command |", "|---|---|---|---|---|---|"]
     lines += [f"| {s['task']} | {s['metric']} | {s['value']:g} | {s['std']:g} | {s['n']:,} | `{s['command']}` |"
               for s in found["scores"]]
+    lines += ["", READ_SCORES]
     lines += ["", "## Bad at", "", *(f"- {line}" for line in found["bad_at"]), ""]
     if found["shared_start"]:
         lines += ["## What the shared start means", "", found["shared_start"], ""]

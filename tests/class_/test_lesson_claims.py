@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from bert_core.facts import known_sizes
 from bert_core.measures import compare, reveal
 from bert_core.measures.compare import Question, Readers
+from bert_core.measures.cost import crossover
 from bert_core.serving import Engine
 from bert_core.serving.local import LocalEngine
 from bert_core.tasks.answers import answer
@@ -16,6 +19,7 @@ from bert_core.tasks.sentences import classify, is_next
 from bert_core.tasks.vocabulary import fill_mask
 from bert_core.trace import TraceRequest
 from ui.views.class_lessons import lessons
+from ui.views.compare_ask import default_place
 from ui.views.masking import TO_TRY
 
 LESSONS = {lesson.key: lesson for lesson in lessons()}
@@ -43,9 +47,12 @@ def test_the_other_ending_of_the_gap_turns_the_guess(engine):
 
 
 def test_only_who_sees_the_right_gets_it_right(engine):
-    text, whole = linked("both-ways", 0)["text"], linked("both-ways", 1)["text"]
-    assert text.replace("[MASK]", "sun") == whole
+    whole = linked("both-ways", 0)["text"]
+    assert linked("both-ways", 1)["text"] == whole
+    text = whole.replace("sun", "[MASK]")
     assert text in LESSONS["both-ways"].question
+    assert "“sun” is hidden" in LESSONS["both-ways"].steps[0].do
+    assert default_place(engine.loaded("twin-bert").tokenizer.encode(whole)) == 2
     assert guesses(engine, text)[0] == "sun"
     question = Question(whole, None, 0, 4, 7)
     readings, _ = compare.read(engine, question, Readers("twin-bert", "twin-gpt"), ("both", "left"))
@@ -53,6 +60,28 @@ def test_only_who_sees_the_right_gets_it_right(engine):
     curves = reveal.reveal(engine, question, "twin-bert")
     assert reveal.verdict(curves) == "together"
     assert next(one for one in curves if one.side == "right").steps[-1].right
+
+
+def test_the_heads_that_a_lesson_names_look_as_it_says(engine):
+    """“The animal didn't cross …”: who looks one back, who one on, and where the others rest."""
+    assert "Layer 1, head 3 looks at the token before, layer 2, head 9 at the token after" in (
+        LESSONS["attention"].steps[0].notice)
+    trace = engine.run(TraceRequest(linked("attention", 0)["text"], parts=("attention_probs",)))
+    probs, inner = trace.attention_probs, range(1, len(trace) - 1)  # (L, H, Tq, Tk)
+    assert np.mean([probs[0, 2, n, n - 1] for n in inner]) > 0.9
+    assert np.mean([probs[1, 8, n, n + 1] for n in inner]) > 0.9
+    on_cls, on_sep = (probs[:, :, 1:-1, place].mean(-1) for place in (0, -1))
+    assert (on_cls > 0.5).mean() > 0.4
+    assert on_sep.max() < 0.5  # so no lesson may say that heads rest on [SEP] here
+
+
+def test_attention_overtakes_the_feed_forward_where_the_lesson_says(engine):
+    words = LESSONS["size"].steps[1].notice
+    base = next(size.config for size in known_sizes() if size.name == "bert-base-uncased")
+    for name, config in (("twin-bert", engine.loaded("twin-bert").config), ("bert-base", base)):
+        assert f"{crossover(config).scores:,.0f} tokens for {name}" in words or (
+            f"{crossover(config).scores:,.0f} for {name}" in words)
+        assert crossover(config).scores > config.max_position_embeddings
 
 
 def test_the_kittens_are_cut_as_the_lesson_says(engine):

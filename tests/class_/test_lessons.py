@@ -110,3 +110,14 @@ def test_a_message_about_lessons_that_are_none_is_dropped(monkeypatch, done):
     before = set(found)
     receivers[0]({"done": done})
     assert found == before
+
+
+def test_the_hour_in_the_teachers_guide_is_made_of_lessons_that_fit():
+    text = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+    hour = text.split("## One hour of 45 minutes\n")[1].split("\n## ")[0]
+    named = re.findall(r'Lesson (\d+), "([^"]+)"', hour)
+    assert len(named) == 3
+    assert all(LESSONS[int(number) - 1].title == title for number, title in named)
+    minutes = [LESSONS[int(number) - 1].minutes for number, _ in named]
+    assert "take {}, {} and {} minutes".format(*minutes) in hour
+    assert sum(minutes) + 5 <= 45

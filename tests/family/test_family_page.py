@@ -21,7 +21,7 @@ TEXT = "the dog barked"
 
 
 @pytest.mark.parametrize(("asked", "line"), [
-    ({"size": "the model above"}, "another block than BERT&#x27;s"),
+    ({"size": "the chosen model"}, "another block than BERT&#x27;s"),
     ({"view": "Wrong claims"}, "Said wrongly elsewhere"),
     ({"view": "Cost", "cost": "time, measured here"}, "can&#x27;t be measured here"),
 ])
@@ -36,7 +36,7 @@ def test_parts_of_gpt2_are_counted_although_transformers_runs_it(family, monkeyp
     folder = family("GPT-2")
     monkeypatch.setenv("BOTH_WAYS_MODEL", folder)
     counted = f'<p class="bw-figure-number">{load_model(folder).info.parameters:,}</p>'
-    assert counted in said(visit("family", text=TEXT, size="the model above"))
+    assert counted in said(visit("family", text=TEXT, size="the chosen model"))
 
 
 @pytest.mark.parametrize(("model", "title"), [

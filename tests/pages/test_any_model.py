@@ -54,7 +54,7 @@ def test_view_answers(family, monkeypatch, name, page, view):
 
 
 def test_anatomy_of_the_model_above(family, monkeypatch):
-    check(family("DeBERTa"), monkeypatch, "family", "Anatomy", size="the model above")
+    check(family("DeBERTa"), monkeypatch, "family", "Anatomy", size="the chosen model")
 
 
 @pytest.mark.full

@@ -10,7 +10,16 @@ import shlex
 import pytest
 
 from bert_core.load import SHIPPED, shipped_names
-from bert_core.training.cards import METRICS, card, command, read_card, sittings_of, to_markdown, write_card
+from bert_core.training.cards import (
+    METRICS,
+    READ_SCORES,
+    card,
+    command,
+    read_card,
+    sittings_of,
+    to_markdown,
+    write_card,
+)
 from bert_core.training.commands import OF_A_SITTING, add_parsers
 
 PRETRAINED = {"objective": "mlm", "corpus": "data/pretrain", "init": "start", "out": "runs/a", "tokens": 5000,
@@ -143,3 +152,14 @@ def test_every_shipped_model_has_a_complete_card(name):
     assert all(s["metric"] in METRICS[s["task"]] and s["command"].startswith("python -m bert_core evaluate")
                for s in found["scores"])
     assert not re.search(r"/(work|tmp|home|root)/", (SHIPPED / name / "CARD.md").read_text())
+
+
+def test_a_card_says_how_its_scores_are_read():
+    found = read_card(SHIPPED / "twin-bert")
+    lines = to_markdown(found).splitlines()
+    table = [n for n, line in enumerate(lines) if line.startswith("| mlm |")]
+    assert READ_SCORES in lines[table[-1]:lines.index("## Bad at")]
+    assert {name for metrics in METRICS.values() for name in metrics} - {"perplexity"} >= {
+        "matthews", "pearson", "spearman"}
+    for name in ("matthews", "pearson", "spearman", "perplexity"):
+        assert name in READ_SCORES

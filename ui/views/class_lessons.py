@@ -130,7 +130,7 @@ def _predict(lesson: Lesson) -> None:
         draw(small("Choose before you read on; the answer shows after that."))
         return
     right = lesson.options[lesson.answer]
-    verdict = "As you predicted." if guess == right else f"Predicted: {guess}. It is: {right}."
+    verdict = "As you predicted." if guess == right else f"You predicted: {guess}. The answer: {right}."
     draw(f'<div class="bw-reveal" role="status"><p><strong>{html.escape(verdict)}</strong></p>'
          f"<p>{glossary.mark(shell.inline(lesson.reveal))}</p></div>")
 

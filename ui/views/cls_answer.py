@@ -133,8 +133,8 @@ def _draw_strip(here: Here, trace: Trace, strip: Influence, label: str) -> None:
         say(_difference(strip, differ), strong=True)
     complete = "" if strip.gap is None else (
         f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. ")
-    say(f"Left out and gradients: change of the logit of “{label}” (now {signed(strip.output)}); red raises it. "
-        f"{complete}{_from_where(here, trace.encoding)}")
+    say(f"Left out and gradients: what each token adds to the logit of “{label}” (now {signed(strip.output)}); red raises it, "
+        f"blue lowers it. {complete}{_from_where(here, trace.encoding)}")
 
 
 def _from_where(here: Here, encoding: Encoding) -> str:
@@ -178,8 +178,8 @@ def _draw_without_gradients(here: Here, trace: Trace, index: int, label: str, wh
     _mount_strip(trace.encoding, label, {"left out": left_out.values}, attention, None)
     agreement = rank_correlation(np.abs(left_out.values[places]), attention[places])
     known = "" if agreement is None else f"Rank correlation of the two: {signed(agreement)}. "
-    say(f"Left out: change of the logit of “{label}” (now {signed(left_out.output)}); red raises it. "
-        f"{_from_where(here, trace.encoding)} {known}")
+    say(f"Left out: what each token adds to the logit of “{label}” (now {signed(left_out.output)}); red raises it, "
+        f"blue lowers it. {_from_where(here, trace.encoding)} {known}")
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)

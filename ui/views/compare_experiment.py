@@ -72,8 +72,8 @@ def experiment(here: Here) -> None:
                 summary="One pair of each phenomenon")
     say("One-way models are scored by log-likelihood, BERT by pseudo-log-likelihood (one piece masked at a time), "
         "ELMo's way by the product of the two one-way readers at each token. "
-        "Whiskers are Wilson's 95 % intervals: with few pairs they are wide, and where they overlap this run shows no "
-        "difference.", "cmp-small")
+        "Whiskers are Wilson's 95 % intervals: with few pairs they are wide, and a difference well inside them may be "
+        "chance.", "cmp-small")
 
 
 def _begin(readers: Readers, each: int) -> None:

@@ -23,7 +23,7 @@ from ui.views.class_lessons import page_title
 from ui.views.family_html import draw, heading, small, words_of
 
 #: Choices of the anatomy picture; the sizes that are edited start from base.
-BASE, LARGE, SHOWN, OWN = "base", "large", "the model above", "my own"
+BASE, LARGE, SHOWN, OWN = "base", "large", "the chosen model", "my own"
 #: Models side by side, and tokens up to which their attention map is drawn.
 MOST_MODELS, MOST_TOKENS = 3, 48
 #: Claims that another view of this page answers, by their key.

@@ -18,8 +18,10 @@ from ui.state import Here
 from ui.views import masking
 
 ALL_LAYERS = "all layers"
-OTHER_SENTENCE = "She poured the [MASK] over her pancakes and ate them slowly."
+OTHER_SENTENCE = "The babysitter opened the [MASK] and walked out."
 MAX_SEED = 999_999
+#: A draw that masks one word of the first sentence and swaps another.
+FIRST_SEED = 64
 
 
 def before_and_after(here: Here) -> None:
@@ -109,7 +111,7 @@ def two_sentences(here: Here) -> None:
 def simulator(here: Here) -> None:
     """A seeded draw of the 80/10/10 rule over one's own text, and many of them counted."""
     with controls.row():
-        seed = int(controls.number("Seed", 0, MAX_SEED, "seed", 1))
+        seed = int(controls.number("Seed", 0, MAX_SEED, "seed", FIRST_SEED))
         share = controls.slider("Share chosen, %", 0, 60, "rate", 15)
         draws = controls.slider("Draws to count", 10, 1000, "draws", 200, step=10)
     loaded, encoding = state.loaded(here.model), here.encoding

@@ -112,8 +112,9 @@ def draw_acceptability(here: Here) -> Here:
     Returns:
         The input that was read: the sentence alone.
     """
-    try_buttons([(text, None) for text in examples("tasks")["acceptability"]], "acceptability")
-    here = replace(here, pair=None)
+    shipped = examples("tasks")["acceptability"]
+    try_buttons([(text, None) for text in shipped], "acceptability")
+    here = replace(or_example(here, shipped[0]), pair=None)
     shell.say_cut(here)
     trace = state.trace(here.request(parts=("logits",)))
     result = answer(trace)
