@@ -15,7 +15,8 @@ export default function (component) {
   const view = { row: null }; // null: each reader's own guessing row
   const draw = () => {
     const look = theme(parentElement);
-    panels.replaceChildren(...state.readers.map((reader, n) => panel(reader, n, state, look, view, move)));
+    panels.replaceChildren(...state.readers.map(panel));
+    state.readers.forEach((reader, n) => wireMap(panels.children[n], reader, n, state, look, view, move));
     drawShares();
   };
   const drawShares = () => {
@@ -33,6 +34,7 @@ export default function (component) {
   const open = (layer, head) => send(component, { layer, head });
   draw();
   onThemeChange(parentElement, draw);
+  onWidthChange(panels, draw);
   onWidthChange(shares, drawShares); // also when it is unfolded
   const listed = state.readers.map((reader, n) => [reader, n]).filter(([reader]) => reader.in_table);
   const fillTable = numbersTable(parentElement, state.caption, ["looked at", ...listed.map(([reader]) => reader.title)], () =>
@@ -71,7 +73,7 @@ function headsOf(reader) {
   return box;
 }
 
-function panel(reader, n, state, look, view, move) {
+function panel(reader, n) {
   const box = make("section", "cmp-panel", "", {
     "aria-label": reader.title, "data-reader": reader.reader, "data-accent": reader.accent,
   });
@@ -79,10 +81,14 @@ function panel(reader, n, state, look, view, move) {
   if (reader.drawn.length < reader.tokens.length) {
     box.append(make("p", "cmp-models", `${reader.drawn.length} of ${reader.tokens.length} tokens are drawn; the sentence below counts all`));
   }
-  const map = make("div", "cmp-map-box"), said = make("p", "cmp-said", "", { "aria-live": n ? "off" : "polite" });
-  box.append(map, said);
+  box.append(make("div", "cmp-map-box"), make("p", "cmp-said", "", { "aria-live": n ? "off" : "polite" }));
+  return box;
+}
+
+// Draw a panel's map, once it has its place on the page, and let a row be chosen in it.
+function wireMap(box, reader, n, state, look, view, move) {
   drawReader(box, reader, n, state, look, view);
-  const element = map.querySelector("canvas"), count = reader.drawn.length;
+  const element = box.querySelector(".cmp-map"), count = reader.drawn.length;
   const size = (SIZE - GUTTER - RIGHT) / count;
   element.onpointermove = (event) => {
     const place = element.getBoundingClientRect();
@@ -95,7 +101,6 @@ function panel(reader, n, state, look, view, move) {
     event.preventDefault();
     move(reader.drawn[Math.max(0, Math.min(count - 1, rowOf(view, reader) + step))]);
   };
-  return box;
 }
 
 function drawReader(box, reader, n, state, look, view) {
@@ -107,22 +112,24 @@ function drawReader(box, reader, n, state, look, view) {
     context.fillStyle = rgb(mix(probabilityColour(weight(state, n, reader, q, k), look), look.ink, 0.05));
     context.fillRect(GUTTER + column * size + 0.5, TOP + q * size + 0.5, size - 1, size - 1);
   });
-  drawLabels(context, reader.drawn.map((k) => reader.tokens[k]), size, look, row, reader.drawn.indexOf(reader.place));
+  const labels = reader.drawn.map((k) => reader.tokens[k]);
+  drawLabels(context, labels, size, look, row, reader.drawn.indexOf(reader.place), (box.clientWidth || SIZE) / SIZE);
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
   context.strokeRect(GUTTER + 1, TOP + row * size, SIZE - GUTTER - RIGHT - 2, size);
   box.querySelector(".cmp-said").textContent = spoken(state, n, reader, row);
 }
 
-// Token texts left and on top; of many only those that fit, the chosen ones always.
-function drawLabels(context, tokens, size, look, row, place) {
-  const font = Math.max(9, Math.min(13, size)), every = Math.ceil(11 / size);
+// Token texts left and on top, never under 12 pixels on the page; of many only those that fit, the chosen ones always.
+function drawLabels(context, tokens, size, look, row, place, shown) {
+  const font = Math.max(12 / shown, Math.min(13, size)), every = Math.ceil((0.95 * font) / size);
+  const most = Math.floor((GUTTER - 6) / (0.5 * font));
   context.textBaseline = "middle";
   tokens.forEach((token, i) => {
     const chosen = i === row || i === place;
     const crowded = every > 1 && Math.min(Math.abs(i - row), Math.abs(i - place)) < every;
     if (!chosen && (i % every || crowded)) return;
-    const text = token.length > 9 ? `${token.slice(0, 8)}…` : token;
+    const text = token.length > most ? `${token.slice(0, most - 1)}…` : token;
     context.font = `${i === row ? 700 : 400} ${font}px ${look.font}`;
     context.fillStyle = rgb(look.ink);
     context.textAlign = "right";

@@ -117,7 +117,7 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
     if with_guesses:
         with next(columns):
             guesses = controls.slider("Guesses", 3, 15, "k", 5)
-    place_beside = next(columns, None)
+    place_beside = next(columns).container(key="beside") if beside else None
     chips.tokens(encoding, "at", select="one", selected=(place,), label="Choose the word to hide")
     encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)
     positions = state.or_stop(lambda: compare.positions_of(encoding, question))
