@@ -124,6 +124,21 @@ def test_three_readers_stand_side_by_side(new_visitor, width):
     assert len({round(cards.nth(n).bounding_box()["y"]) for n in range(3)}) == 1
 
 
+def test_an_old_projector_shows_whole_buttons_bars_and_squares(new_visitor):
+    visitor = new_visitor(width=1024, height=768)
+    page = visitor.open("pretrain")
+    for name in ("Play", "One step", "Reset"):
+        label = page.get_by_role("button", name=name, exact=True).locator("p")
+        assert label.evaluate("one => one.scrollWidth <= one.clientWidth"), name
+    assert page.locator(".film-track").first.bounding_box()["width"] > 60
+    page = visitor.open("meaning", view="Sentences")
+    box = page.locator(".st-key-f_meaning_mean .js-plotly-plot").bounding_box()
+    assert 0.6 < box["width"] / box["height"] < 1.7
+    page = visitor.open("cls")
+    switch = page.get_by_role("radiogroup", name="View")
+    assert switch.evaluate("one => one.scrollWidth <= one.clientWidth + 1")
+
+
 def test_pink_is_for_what_is_hidden(visitor):
     page = opened(visitor, "tokens")
     looked_at = page.locator(".bw-on").first.evaluate("one => getComputedStyle(one).borderColor")
@@ -148,6 +163,6 @@ def test_links_and_fields_are_framed_while_the_keyboard_is_there(new_visitor, sc
     page.get_by_role("link", name="Masking", exact=True).focus()
     page.keyboard.press("Tab")
     holds(page, lambda: page.evaluate(FRAMED))
-    for field in (page.get_by_label("Sentence", exact=True), page.get_by_label("Model of this picture")):
+    for field in (page.get_by_label("Sentence", exact=True), page.get_by_role("combobox", name="Model of this picture")):
         field.focus()
         holds(page, lambda: page.evaluate(FRAMED))
