@@ -163,6 +163,7 @@ def test_links_and_fields_are_framed_while_the_keyboard_is_there(new_visitor, sc
     page.get_by_role("link", name="Masking", exact=True).focus()
     page.keyboard.press("Tab")
     holds(page, lambda: page.evaluate(FRAMED))
-    for field in (page.get_by_label("Sentence", exact=True), page.get_by_role("combobox", name="Model of this picture")):
+    model = page.get_by_role("combobox", name="Model of this picture")
+    for field in (page.get_by_label("Sentence", exact=True), model):
         field.focus()
         holds(page, lambda: page.evaluate(FRAMED))
