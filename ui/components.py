@@ -57,6 +57,10 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = No
     return struct.pack("<I", len(encoded)) + encoded + b"".join(chunks)
 
 
+#: Where the session says how much larger than usual the page's type is (ui/presenter.py).
+TYPE_SCALE = "_type_scale"
+
+
 def quantise(probabilities: np.ndarray) -> np.ndarray:
     """Probabilities as uint8, round(255 sqrt(p)), so that small ones keep their weight."""
     return np.rint(255.0 * np.sqrt(np.clip(probabilities, 0.0, 1.0))).astype(np.uint8)
@@ -122,7 +126,8 @@ def chart(figure: Any, key: str, numbers: tables.Numbers | None = None) -> None:
     Args:
         numbers: what it shows, for who has no pointer; a table behind a disclosure.
     """
-    st.plotly_chart(theme.on_page(figure, ink()), key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
+    shown = theme.enlarge(theme.on_page(figure, ink()), st.session_state.get(TYPE_SCALE, 1.0))
+    st.plotly_chart(shown, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
     if numbers is not None:
         tables.show(numbers)
 

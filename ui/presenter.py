@@ -38,7 +38,9 @@ PICTURES = ('[data-testid="stMain"] [data-testid^="stBidiComponent"]'
             ':not(.st-key-c_ready *, .st-key-c_presenter *, .st-key-c_progress *)')
 _CHOICE_OF_MODEL = ", ".join(f'[data-testid="stSidebar"] [data-testid="{name}"]'
                              for name in ("stSelectbox", "stTextInput", "stButton"))
-_LARGE = """html { font-size: 23px !important; }
+#: Type of the page in pixels: usual, as .streamlit/config.toml says, and large.
+USUAL_TYPE, LARGE_TYPE = 18, 23
+_LARGE = f"html {{ font-size: {LARGE_TYPE}px !important; }}" + """
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .bw-below { display: none !important; }
 [data-testid="stMainBlockContainer"] { padding-top: 1rem; max-width: 1800px; }
 @media (max-width: 640px) { html { font-size: 19px !important; } }"""
@@ -111,6 +113,7 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     if page not in rooms.NOT_SHOWN:
         keep_view(page)
     shown = presentation()
+    st.session_state[components.TYPE_SCALE] = LARGE_TYPE / USUAL_TYPE if shown.large else 1.0
     if shown == PLAIN:
         return
     hidden = "".join(f"{PARTS[part]} {{ display: none !important; }}" for part in shown.hidden)

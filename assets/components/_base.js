@@ -190,6 +190,9 @@ function onThemeChange(parent, draw) {
 // How much larger than usual the page's type is (presenter mode): for what a canvas writes.
 function typeScale() { return Math.max(1, parseFloat(getComputedStyle(document.documentElement).fontSize) / 18 || 1); }
 
+// Whether the visitor asked for no motion: what would play by itself goes a step at each press.
+function wantsStill() { return matchMedia("(prefers-reduced-motion: reduce)").matches; }
+
 function mix(a, b, t) { return a.map((x, i) => Math.round(x + (b[i] - x) * t)); }
 function rgb(c, alpha = 1) { return alpha === 1 ? `rgb(${c.join(",")})` : `rgba(${c.join(",")},${alpha})`; }
 
@@ -197,7 +200,15 @@ function rgb(c, alpha = 1) { return alpha === 1 ? `rgb(${c.join(",")})` : `rgba(
 const MEANING = {
   token: [0, 114, 178], segment: [230, 159, 0], position: [0, 158, 115],
   both: [0, 114, 178], oneway: [213, 94, 0], mask: [204, 121, 167],
+  off: [214, 39, 60],
 };
+
+// Kinds that are only told apart, as theme.KINDS on a light and on a dark page.
+const KINDS = {
+  light: ["#A3123F", "#1E857D", "#5B3A16", "#6A5ACD", "#9A8AC8", "#6B8E23", "#1F2A5A", "#C97B69"],
+  dark: ["#E8466F", "#8CEBE2", "#B5895C", "#8F8FFF", "#C9A8FF", "#86B32D", "#7585B0", "#FFC4B5"],
+};
+function kindColour(n, look) { return KINDS[look.dark ? "dark" : "light"][n % KINDS.light.length]; }
 
 // Probability and attention: one hue, fixed 0 to 1, from the paper's colour.
 // Through sqrt(p), so that 0.02 can be told from 0.
@@ -261,13 +272,14 @@ function drawMap(context, x, y, width, height, rows, columns, colour) {
 
 // Draw tokens as chips into `parent`. chips: [{t: text, k: kind, v?: 0..1,
 // l?: label below, i?: position}]; kind 'special', 'mask', 'sub' or 'word'.
-// options: {select: 'none'|'one'|'many', selected: Set, label, fixed: Set,
+// options: {select: 'none'|'one'|'many', opens: chosen to be looked at, not hidden, selected: Set, label, fixed: Set,
 // onSelect(Set), onHover(index|null)}. One tab stop; arrows move; Enter and
 // Space choose.
 function chipRow(parent, chips, options) {
   const look = theme(parent.getRootNode() instanceof ShadowRoot ? parent.getRootNode() : parent);
   const active = options.select !== "none";
   parent.classList.add("bw-chips");
+  parent.classList.toggle("bw-opens", options.opens === true);
   put(parent, "role", active ? "listbox" : "list");
   put(parent, "aria-multiselectable", active ? String(options.select === "many") : null);
   put(parent, "aria-label", options.label || "Tokens");

@@ -80,7 +80,7 @@ function gridLabels(view, surface, geometry, paint) {
 function crossOut(surface, x, y, size, paint) {
   surface.rect(x, y, size, size, rgb(paint.paper), 0.8);
   const context = surface.context;
-  context.strokeStyle = rgb(MEANING.oneway);
+  context.strokeStyle = rgb(MEANING.off);
   context.lineWidth = 2;
   context.beginPath();
   context.moveTo(x + 4, y + 4); context.lineTo(x + size - 4, y + size - 4);

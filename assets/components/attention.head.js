@@ -143,7 +143,7 @@ function paintMap(view, surface, maps, geometry, paint, focus) {
   surface.frame(label - 0.5, top - 0.5, side + 1, side + 1, rgb(paint.line), 1);
   mapLabels(view, surface, maps[0].items, geometry, paint, focus);
   for (const [q, k] of cutCells(view, maps[0].items)) {
-    surface.frame(label + k * cell + 1, top + q * cell + 1, Math.max(cell - 2, 1), Math.max(cell - 2, 1), rgb(MEANING.oneway), 2);
+    surface.frame(label + k * cell + 1, top + q * cell + 1, Math.max(cell - 2, 1), Math.max(cell - 2, 1), rgb(MEANING.off), 2);
   }
   if (!focus) return;
   const row = focus.side === "from", at = focus.item * cell, paper = rgb(paint.paper);
@@ -158,7 +158,7 @@ function paintMap(view, surface, maps, geometry, paint, focus) {
   }
   if (focus.other === undefined) return;
   const other = focus.other * cell;
-  surface.frame(label + (row ? other : at), top + (row ? at : other), Math.max(cell, 3), Math.max(cell, 3), rgb(MEANING.oneway), 2);
+  surface.frame(label + (row ? other : at), top + (row ? at : other), Math.max(cell, 3), Math.max(cell, 3), ink, 2.5);
 }
 
 // One head by the ramp; several by the colour of the strongest head in a cell.

@@ -102,7 +102,7 @@ function drawAll(view) {
   view.width = root.clientWidth;
   view.scale = typeScale();
   view.font = cssValue(root, "--st-font") || "sans-serif";
-  root.classList.toggle("att-narrow", root.clientWidth < 820);
+  root.classList.toggle("att-narrow", root.clientWidth < 660);
   drawScrub(view, part("att-scrub"));
   part("att-hint").textContent = view.data.mode === "act" ?
     "Click or drag over the squares to switch heads off; a row's number takes the whole layer. Keys: arrows and Space." : "";

@@ -84,8 +84,8 @@ function drawScrub(view, parent) {
   range(parent, "att-layer", "Layer", 1, layers, view.layer + 1, (v) => `${v} of ${layers}`, (v) => openHead(view, v - 1, view.head));
   range(parent, "att-which", "Head", 1, heads, view.head + 1, (v) => `${v} of ${heads}`, (v) => openHead(view, view.layer, v - 1));
   const play = child(parent, "button", "att-play", { type: "button" });
-  play.textContent = view.tour ? "❚❚ Pause" : "▶ Play";
-  play.title = "Opens every head in turn";
+  play.textContent = view.tour ? "❚❚ Pause" : wantsStill() ? "▶ Next head" : "▶ Play";
+  play.title = wantsStill() ? "Opens the next head" : "Opens every head in turn";
   play.onclick = () => (view.tour ? stopTour(view) : startTour(view));
 }
 
@@ -96,7 +96,7 @@ function startTour(view) {
     openHead(view, Math.floor(place / heads), place % heads);
     return undefined;
   };
-  view.tour = setInterval(next, 900);
+  if (!wantsStill()) view.tour = setInterval(next, 900);
   next();
 }
 

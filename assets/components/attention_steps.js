@@ -35,7 +35,7 @@ function drawSteps(view) {
   root.classList.toggle("steps-wide", root.clientWidth > 860);
   const chips = child(root, "div", "steps-chips");
   chipRow(chips, data.tokens.map((t, i) => ({ t, k: data.chips[i], v: view.step >= 3 ? data.arrays.weights.data[i] : undefined })), {
-    select: "one", selected: new Set([data.query]), label: "Query token: the one that looks",
+    select: "one", opens: true, selected: new Set([data.query]), label: "Query token: the one that looks",
     onSelect: (chosen, n) => tell(view, { token: n }),
   });
   drawPickers(view, child(root, "div", "steps-pickers"));

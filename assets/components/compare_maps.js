@@ -2,18 +2,27 @@
 // (ui/views/compare_masks.py). What a mask forbids is left empty. One row is
 // looked along in all maps at once; a click on the small grid opens that head.
 const SIZE = 320, GUTTER = 64, RIGHT = 20, TOP = 58;
+const ONE_ROW = 640; // pixels: the heads of four readers side by side, or in two rows
 
 export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
-  const panels = child(parentElement, "div", "cmp-panels");
-  const hint = child(parentElement, "p", "cmp-hint");
+  const all = child(parentElement, "div", "cmp-all"), panels = child(all, "div", "cmp-panels");
+  const hint = child(all, "p", "cmp-hint");
   hint.textContent = state.hint;
-  panels.classList.toggle("cmp-many", state.readers[0].drawn.length > 16);
+  all.classList.toggle("cmp-many", state.readers[0].drawn.length > 16);
+  const shares = foldedHeads(parentElement);
   const view = { row: null }; // null: each reader's own guessing row
   const draw = () => {
     const look = theme(parentElement);
-    panels.replaceChildren(...state.readers.map((reader, n) => panel(reader, n, state, look, view, move, open)));
+    panels.replaceChildren(...state.readers.map(panel));
+    state.readers.forEach((reader, n) => wireMap(panels.children[n], reader, n, state, look, view, move));
+    drawShares();
+  };
+  const drawShares = () => {
+    const look = theme(parentElement);
+    shares.replaceChildren(...state.readers.map(headsOf));
+    state.readers.forEach((reader, n) => drawHeads(shares.children[n], reader, n, state, look, open));
   };
   const move = (row) => {
     if (row === view.row) return;
@@ -25,6 +34,8 @@ export default function (component) {
   const open = (layer, head) => send(component, { layer, head });
   draw();
   onThemeChange(parentElement, draw);
+  onWidthChange(panels, draw);
+  onWidthChange(shares, drawShares); // also when it is unfolded
   const listed = state.readers.map((reader, n) => [reader, n]).filter(([reader]) => reader.in_table);
   const fillTable = numbersTable(parentElement, state.caption, ["looked at", ...listed.map(([reader]) => reader.title)], () =>
     state.readers[0].tokens.map((token, k) => [`${token} ${k}`, ...listed.map(([reader, n]) =>
@@ -44,7 +55,25 @@ function rowOf(view, reader) {
 function weight(state, n, reader, i, k) { return state.arrays[`weights${n}`].data[i * reader.tokens.length + k]; }
 function allowed(state, n, reader, i, k) { return state.arrays[`allowed${n}`].data[i * reader.tokens.length + k] === 1; }
 
-function panel(reader, n, state, look, view, move, open) {
+// A place for the small grids of every head: open where there is room for them in one row, and as the visitor left it.
+function foldedHeads(parent) {
+  const fold = child(parent, "details", "cmp-fold");
+  if (!fold.firstChild) {
+    fold.append(make("summary", "", "Looks right, by layer and head"));
+    fold.open = parent.host?.clientWidth >= ONE_ROW;
+  }
+  return child(fold, "div", "cmp-shares");
+}
+
+function headsOf(reader) {
+  const box = make("section", "cmp-panel", "", {
+    "aria-label": `${reader.title}: looks right`, "data-reader": reader.reader, "data-accent": reader.accent,
+  });
+  box.append(make("h3", "", reader.title), make("div", "cmp-heads-box"));
+  return box;
+}
+
+function panel(reader, n) {
   const box = make("section", "cmp-panel", "", {
     "aria-label": reader.title, "data-reader": reader.reader, "data-accent": reader.accent,
   });
@@ -52,11 +81,14 @@ function panel(reader, n, state, look, view, move, open) {
   if (reader.drawn.length < reader.tokens.length) {
     box.append(make("p", "cmp-models", `${reader.drawn.length} of ${reader.tokens.length} tokens are drawn; the sentence below counts all`));
   }
-  const map = make("div", "cmp-map-box"), said = make("p", "cmp-said", "", { "aria-live": n ? "off" : "polite" });
-  box.append(map, said, make("h3", "", "Looks right, by layer and head"), make("div", "cmp-heads-box"));
+  box.append(make("div", "cmp-map-box"), make("p", "cmp-said", "", { "aria-live": n ? "off" : "polite" }));
+  return box;
+}
+
+// Draw a panel's map, once it has its place on the page, and let a row be chosen in it.
+function wireMap(box, reader, n, state, look, view, move) {
   drawReader(box, reader, n, state, look, view);
-  drawHeads(box, reader, n, state, look, open);
-  const element = map.querySelector("canvas"), count = reader.drawn.length;
+  const element = box.querySelector(".cmp-map"), count = reader.drawn.length;
   const size = (SIZE - GUTTER - RIGHT) / count;
   element.onpointermove = (event) => {
     const place = element.getBoundingClientRect();
@@ -69,7 +101,6 @@ function panel(reader, n, state, look, view, move, open) {
     event.preventDefault();
     move(reader.drawn[Math.max(0, Math.min(count - 1, rowOf(view, reader) + step))]);
   };
-  return box;
 }
 
 function drawReader(box, reader, n, state, look, view) {
@@ -81,22 +112,24 @@ function drawReader(box, reader, n, state, look, view) {
     context.fillStyle = rgb(mix(probabilityColour(weight(state, n, reader, q, k), look), look.ink, 0.05));
     context.fillRect(GUTTER + column * size + 0.5, TOP + q * size + 0.5, size - 1, size - 1);
   });
-  drawLabels(context, reader.drawn.map((k) => reader.tokens[k]), size, look, row, reader.drawn.indexOf(reader.place));
+  const labels = reader.drawn.map((k) => reader.tokens[k]);
+  drawLabels(context, labels, size, look, row, reader.drawn.indexOf(reader.place), (box.clientWidth || SIZE) / SIZE);
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
   context.strokeRect(GUTTER + 1, TOP + row * size, SIZE - GUTTER - RIGHT - 2, size);
   box.querySelector(".cmp-said").textContent = spoken(state, n, reader, row);
 }
 
-// Token texts left and on top; of many only those that fit, the chosen ones always.
-function drawLabels(context, tokens, size, look, row, place) {
-  const font = Math.max(9, Math.min(13, size)), every = Math.ceil(11 / size);
+// Token texts left and on top, never under 12 pixels on the page; of many only those that fit, the chosen ones always.
+function drawLabels(context, tokens, size, look, row, place, shown) {
+  const font = Math.max(12 / shown, Math.min(13, size)), every = Math.ceil((0.95 * font) / size);
+  const most = Math.floor((GUTTER - 6) / (0.5 * font));
   context.textBaseline = "middle";
   tokens.forEach((token, i) => {
     const chosen = i === row || i === place;
     const crowded = every > 1 && Math.min(Math.abs(i - row), Math.abs(i - place)) < every;
     if (!chosen && (i % every || crowded)) return;
-    const text = token.length > 9 ? `${token.slice(0, 8)}…` : token;
+    const text = token.length > most ? `${token.slice(0, most - 1)}…` : token;
     context.font = `${i === row ? 700 : 400} ${font}px ${look.font}`;
     context.fillStyle = rgb(look.ink);
     context.textAlign = "right";
@@ -120,10 +153,11 @@ function spoken(state, n, reader, q) {
 
 function drawHeads(box, reader, n, state, look, open) {
   const [layers, heads] = state.arrays[`right${n}`].shape, shares = state.arrays[`right${n}`].data;
-  const left = 22, size = (SIZE - left) / heads, height = layers * size + 16;
+  const type = 13 / Math.min(1, (box.clientWidth || SIZE) / SIZE); // 13 pixels on the page, however small the canvas is shown
+  const left = 1.7 * type, size = (SIZE - left) / heads, height = layers * size + 1.25 * type;
   const { element, context } = canvas(box.querySelector(".cmp-heads-box"), "cmp-heads", SIZE, height,
     `${reader.title}: share of each head's attention that goes right of the hidden word; arrow keys choose a head`, 1.6);
-  context.font = `13px ${look.font}`;
+  context.font = `${type}px ${look.font}`;
   context.textBaseline = "middle";
   for (let layer = 0; layer < layers; layer++) for (let head = 0; head < heads; head++) {
     context.fillStyle = rgb(mix(probabilityColour(shares[layer * heads + head], look), look.ink, 0.05));
@@ -131,7 +165,7 @@ function drawHeads(box, reader, n, state, look, open) {
     context.fillStyle = rgb(mix(look.paper, look.ink, 0.7));
     context.textAlign = "center";
     if (head === 0) context.fillText(layer + 1, left / 2, (layer + 0.5) * size);
-    if (layer === 0 && (head % 2 === 0 || size > 16)) context.fillText(head + 1, left + (head + 0.5) * size, height - 7);
+    if (layer === 0 && head % Math.ceil((1.4 * type) / size) === 0) context.fillText(head + 1, left + (head + 0.5) * size, height - 0.55 * type);
   }
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;

@@ -1,6 +1,5 @@
 // Entities drawn on the text; a word opens the probabilities of its pieces.
 // One tab stop; arrows move from word to word.
-const ENTITY_COLOURS = [[86, 180, 233], [230, 200, 40], [204, 121, 167], [0, 158, 115], [213, 94, 0], [140, 140, 140]];
 
 export default function (component) {
   const { parentElement, data } = component;
@@ -10,7 +9,7 @@ export default function (component) {
   const panel = child(root, "div", "bw-panel", { "aria-live": "polite" });
   const draw = () => {
     const look = theme(parentElement);
-    text.replaceChildren(...pieces(payload));
+    text.replaceChildren(...pieces(payload, look));
     const words = [...text.querySelectorAll(".bw-word")];
     words.forEach((word, n) => {
       word.tabIndex = n === 0 ? 0 : -1;
@@ -29,7 +28,7 @@ export default function (component) {
 function probability({ arrays, labels }, token, label) { return arrays.probs.data[token * labels.length + label]; }
 
 // The text in code points: plain stretches, words, and words within entities.
-function pieces(payload) {
+function pieces(payload, look) {
   const letters = Array.from(payload.text), out = [];
   let at = 0, box = null, boxEnd = -1;
   payload.words.forEach((word) => {
@@ -38,7 +37,7 @@ function pieces(payload) {
     (box ?? { append: (x) => out.push(x) }).append(document.createTextNode(gap));
     const entity = payload.entities.find((e) => e.start <= word.start && word.start < e.end);
     if (entity && !box) {
-      box = entityBox(entity, payload.types);
+      box = entityBox(entity, payload.types, look);
       boxEnd = entity.end;
       out.push(box);
     }
@@ -51,10 +50,10 @@ function pieces(payload) {
   return out;
 }
 
-function entityBox(entity, types) {
-  const colour = ENTITY_COLOURS[Math.max(0, types.indexOf(entity.label)) % ENTITY_COLOURS.length];
+function entityBox(entity, types, look) {
+  const colour = parseColour(kindColour(Math.max(0, types.indexOf(entity.label)), look));
   const box = make("span", "bw-entity", "", { "data-label": entity.label, "data-start": entity.start, "data-end": entity.end });
-  box.style.background = rgb(colour, 0.24);
+  box.style.background = rgb(colour, 0.18);
   box.style.borderColor = rgb(colour);
   box.append(make("span", "bw-tag", `${entity.label} ${percent(entity.score)}`));
   return box;

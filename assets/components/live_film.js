@@ -2,9 +2,6 @@
 // data: {steps, tokens, gaps, cut (gaps that did not fit), guesses[F][P][K] = [token, p], layers, heads, words, groups, frame, layer, head,
 // arrays: attention (F, L, H, T, T) quantised, places (F, W, 2)}. Sends {frame, layer, head} when one is chosen.
 
-const GROUP_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000"];
-const GROUPS_ON_DARK = ["#56B4E9", "#F0894A", "#2CC79B", "#E29BC4", "#F0B840", "#B4DDF5", "#8A8F98", "#B8A000"]; // theme.py: ON_DARK
-
 export default function (component) {
   const { parentElement: parent, data } = component;
   const film = unpack(data);
@@ -55,7 +52,8 @@ function controls(root, film, state, tell) {
     range.setAttribute("aria-valuetext", `after ${film.steps[state.frame]} steps`);
     name.textContent = film.steps[state.frame] === 0 ? "random start" : `after ${film.steps[state.frame]} steps`;
     play.textContent = state.timer ? "❚❚" : "▶";
-    play.setAttribute("aria-label", state.timer ? "Pause the film" : "Play the film from the random start");
+    const start = wantsStill() ? "Next checkpoint of the film" : "Play the film from the random start";
+    play.setAttribute("aria-label", state.timer ? "Pause the film" : start);
     play.disabled = state.last < 1;
   };
   const stop = () => { clearInterval(state.timer); state.timer = null; state.label(); };
@@ -64,6 +62,7 @@ function controls(root, film, state, tell) {
   range.onchange = () => tell({});
   play.onclick = () => {
     if (state.timer) { stop(); return; }
+    if (wantsStill()) { to(state.frame >= state.last ? 0 : state.frame + 1); return; }
     state.timer = setInterval(() => {
       if (!root.isConnected || state.frame >= state.last) stop();
       else to(state.frame + 1);
@@ -194,8 +193,7 @@ function lies(panel, film, state, look) {
   const scale = Math.min((width - 70) / (high[0] - low[0] || 1), (height - 44) / (high[1] - low[1] || 1));
   const place = (w, axis) => (data[(state.frame * count + w) * 2 + axis] - (low[axis] + high[axis]) / 2) * scale;
   const x = (w) => width / 2 + place(w, 0), y = (w) => height / 2 - place(w, 1);
-  const groups = [...new Set(film.groups)], colours = look.dark ? GROUPS_ON_DARK : GROUP_COLOURS;
-  const colour = (w) => colours[groups.indexOf(film.groups[w]) % colours.length];
+  const groups = [...new Set(film.groups)], colour = (w) => kindColour(groups.indexOf(film.groups[w]), look);
   const { element, context } = canvas(panel, "film-places", width, height, "Word embeddings of the small vocabulary on two axes");
   for (let w = 0; w < count; w++) {
     context.fillStyle = colour(w);
@@ -216,7 +214,7 @@ function lies(panel, film, state, look) {
   const legend = child(panel, "p", "film-legend");
   legend.replaceChildren(...groups.map((group, n) => {
     const entry = make("span", "", group);
-    entry.style.setProperty("--dot", colours[n % colours.length]);
+    entry.style.setProperty("--dot", kindColour(n, look));
     return entry;
   }));
   numbersTable(panel, "Places of the words at this checkpoint", ["word", "kind", "axis 1", "axis 2"],

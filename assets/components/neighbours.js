@@ -5,7 +5,7 @@ export default function (component) {
   theme(parentElement);
   const row = child(parentElement, "div", "bw-row");
   const draw = (selected) => chipRow(row, state.chips, {
-    select: "one", selected, label: "Tokens; choose one to see its neighbours",
+    select: "one", opens: true, selected, label: "Tokens; choose one to see its neighbours",
     onSelect: (after, n) => { draw(new Set([n])); send(component, { selected: [n] }); },
   });
   draw(new Set([state.chosen]));

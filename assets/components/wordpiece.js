@@ -12,7 +12,7 @@ export default function (component) {
   };
   const words = child(step("bw-words-step", "1  Normalise and split into words", state.normal_note), "div", "bw-row");
   chipRow(words, state.words.map((word, n) => ({ t: word.normal, k: word.special ? "mask" : "word", i: n, l: word.changed ? `was ${word.raw}` : "" })), {
-    select: "one", selected: new Set(state.word === null ? [] : [state.word]), label: "Words; choose one to see its look-ups",
+    select: "one", opens: true, selected: new Set(state.word === null ? [] : [state.word]), label: "Words; choose one to see its look-ups",
     onSelect: (after, n) => send(component, { selected: [n] }),
   });
   const ladder = child(step("bw-ladder-step", "2  Longest match first", state.ladder_note), "div", "bw-ladders");

@@ -18,6 +18,8 @@ COLOURS = {"both": theme.BOTH_WAYS, "left": theme.ONE_WAY, "hidden": theme.ONE_W
            "elmo": theme.NEUTRAL}
 DASHES = {"both": "solid", "left": "solid", "hidden": "dot", "right": "dash", "elmo": "longdashdot"}
 MARKERS = {"both": "circle", "left": "triangle-left", "hidden": "x", "right": "triangle-right", "elmo": "diamond"}
+#: The same marks as text, for names that stand above a chart in place of a legend.
+GLYPHS = {"both": "●", "left": "◀", "hidden": "✕", "right": "▶", "elmo": "◆"}
 NAMES = {"both": "BERT, both ways", "left": "GPT, left only", "hidden": "BERT, right side hidden",
          "right": "Right to left", "elmo": "ELMo's way: the product"}
 #: Tokens drawn in a map; of longer inputs a window around the chosen place.

@@ -62,7 +62,10 @@ def reveal_figure(curves: Sequence[Curve]) -> go.Figure:
 
 
 def surprise_figure(found: Sequence[Surprise]) -> go.Figure:
-    """Nats of surprise for each token, a line a reader; readers with other tokens are left out."""
+    """Nats of surprise for each token, a line a reader; readers with other tokens are left out.
+
+    Without a legend: the page's totals above it carry the colours, dashes and marks.
+    """
     figure = go.Figure()
     tokens = found[0].tokens
     names = [f"{place} {escape(token)}" for place, token in zip(found[0].places, tokens, strict=True)]
@@ -76,7 +79,8 @@ def surprise_figure(found: Sequence[Surprise]) -> go.Figure:
             marker={"symbol": MARKERS[one.reader], "size": 9, "color": colour},
             hovertemplate=f"%{{x}}<br>%{{y:.2f}} nats<extra>{NAMES[one.reader]}</extra>",
         )
-    theme.style(figure, "token", "surprise, nats", 520)
+    theme.style(figure, "token", "surprise, nats", 460)
+    figure.update_layout(showlegend=False)
     figure.update_yaxes(rangemode="tozero")
     figure.update_xaxes(type="category", tickangle=-45)
     return figure

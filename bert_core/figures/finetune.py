@@ -12,9 +12,8 @@ import plotly.graph_objects as go
 from bert_core.figures import theme
 from bert_core.measures.classification import Calibration
 
-#: One colour for each way of learning, and one for each class.
-WAY_COLOURS = {"full": theme.BOTH_WAYS, "last": theme.POSITION, "frozen": theme.SEGMENT, "scratch": theme.ONE_WAY}
-CLASS_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A000")
+#: One colour for each way of learning; what learns in every layer is the encoder as it is everywhere.
+WAY_COLOURS = {"full": theme.BOTH_WAYS, "last": theme.KINDS[1], "frozen": theme.KINDS[2], "scratch": theme.KINDS[0]}
 #: Share of the axis that a label takes.
 LABEL_HEIGHT = 0.06
 #: Epochs that the axis names, as far as it goes.
@@ -133,7 +132,7 @@ def space_figure(vectors: np.ndarray, classes: np.ndarray, labels: Sequence[str]
         chosen = np.flatnonzero(classes == n)
         figure.add_scatter(x=places[chosen, 0], y=places[chosen, 1], mode="markers", name=label,
                            text=plain([texts[i] for i in chosen]), hovertemplate="%{text}<extra>" + label + "</extra>",
-                           marker={"color": CLASS_COLOURS[n % len(CLASS_COLOURS)], "size": 8, "opacity": 0.8})
+                           marker={"color": theme.KINDS[n % len(theme.KINDS)], "size": 8, "opacity": 0.8})
     theme.style(figure, x="main axis 1", y="main axis 2", height=420)
     return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one axis's distances look longer
 

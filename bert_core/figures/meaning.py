@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from html import escape
-from itertools import cycle
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +17,12 @@ from bert_core.measures.meaning import ByLayer, Occurrence, Projection
 from bert_core.measures.similarity import RandomPairs
 from bert_core.trace import Array
 
-#: Colours of senses, none of which means something else on the page's charts.
-SENSES = ("#0072B2", "#D55E00", "#E69F00", "#CC79A7")
+#: Marks of senses, in the order of their names, as theme.KINDS are their colours.
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 YOURS = "yours"
-#: Colours of the chart by layer: same and different senses, the visitor's sentence.
-PAIR_LINES = {"same sense": theme.BOTH_WAYS, "the word in two sentences": theme.BOTH_WAYS,
-              "different senses": theme.ONE_WAY}
-YOUR_LINES = ("#CC79A7", "#E69F00", "#56B4E9", "#882255")
+#: Colour and mark of the lines by layer that are pairs of shipped sentences.
+PAIR_LINES = {"same sense": (theme.SAME_SENSE, "circle"), "the word in two sentences": (theme.SAME_SENSE, "circle"),
+              "different senses": (theme.OTHER_SENSE, "circle-open")}
 
 #: Most sentences whose matrix has room for numbers.
 MOST_NUMBERED = 9
@@ -81,11 +79,11 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
     if np.isfinite(to_static).all():
         figure.add_scatter(
             x=x, y=to_static, name="with its own static vector", mode="lines",
-            hovertemplate=_hover("its static vector"), line={"color": theme.POSITION, "dash": "dot", "width": 2.5})
-    yours = cycle(YOUR_LINES)
+            hovertemplate=_hover("its static vector"), line={"color": theme.TOKEN, "dash": "dot", "width": 2.5})
+    senses = (_sense_look(n) for n in count())
     for line in lines:
         own = line.name not in PAIR_LINES
-        figure.add_scatter(x=x, y=line.values, **_look(line, next(yours) if own else PAIR_LINES[line.name], own))
+        figure.add_scatter(x=x, y=line.values, **_look(line, next(senses) if own else PAIR_LINES[line.name], own))
     theme.style(figure, "layer", "cosine", height=480)
     figure.update_xaxes(type="category")
     drawn = (baseline.mean - baseline.spread, to_static, *(line.values for line in lines))
@@ -93,12 +91,19 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
     return figure.update_yaxes(range=[min(-0.02, lowest - 0.03), 1.03])
 
 
-def _look(line: Line, colour: str, own: bool) -> dict:
-    """How a line is drawn: the visitor's sentence thinner, dashed, with stars."""
+def _sense_look(n: int) -> tuple[str, str]:
+    """Colour and mark of the sense that is the n-th by name."""
+    return theme.KINDS[n % len(theme.KINDS)], SYMBOLS[n % len(SYMBOLS)]
+
+
+def _look(line: Line, look: tuple[str, str], own: bool) -> dict:
+    """How a line is drawn: the visitor's sentence thinner, dashed, with the mark of the sense beside it."""
+    colour, symbol = look
     return {
         "name": line.name if own else f"{line.name} ({line.count} pairs)", "mode": "lines+markers",
         "line": {"color": colour, "width": 2.5 if own else 4, "dash": "dashdot" if own else "solid"},
-        "marker": {"size": 9, "symbol": "star" if own else "circle"}, "hovertemplate": _hover(line.name),
+        "marker": {"size": 9, "symbol": symbol, "line": {"width": 2.5, "color": colour}},
+        "hovertemplate": _hover(line.name),
     }
 
 
@@ -109,14 +114,14 @@ def _hover(name: str) -> str:
 def map_figure(projection: Projection, found: Sequence[Occurrence], senses: Sequence[str]) -> go.Figure:
     """Occurrences on the two main directions of exactly these vectors."""
     figure = go.Figure()
-    order = [*dict.fromkeys(s for s in senses if s != YOURS), *([YOURS] if YOURS in senses else [])]
+    order = [*sorted(set(senses) - {YOURS}), *([YOURS] if YOURS in senses else [])]
     for n, sense in enumerate(order):
         rows = [i for i, s in enumerate(senses) if s == sense]
         mine = sense == YOURS
+        colour, symbol = (theme.NEUTRAL, "star") if mine else _sense_look(n)
         figure.add_scatter(
             x=projection.points[rows, 0], y=projection.points[rows, 1], name="your sentence" if mine else sense,
-            mode="markers", marker={"size": 22 if mine else 16, "symbol": "star" if mine else SYMBOLS[n % 4],
-                                    "color": theme.NEUTRAL if mine else SENSES[n % 4], "opacity": 0.9},
+            mode="markers", marker={"size": 22 if mine else 16, "symbol": symbol, "color": colour, "opacity": 0.9},
             customdata=[_wrapped(found[i]) for i in rows], hovertemplate="%{customdata}<extra></extra>")
     first, second = (f"{100 * share:.0f} % of the variance" for share in projection.explained)
     theme.style(figure, f"first component ({first})", f"second component ({second})", height=560)

@@ -18,11 +18,18 @@ TOKEN, SEGMENT, POSITION = "#0072B2", "#E69F00", "#009E73"
 BOTH_WAYS, ONE_WAY = "#0072B2", "#D55E00"
 MASK = "#CC79A7"
 NEUTRAL = "#8A8F98"
+#: One word in two sentences, in one sense or in two.
+SAME_SENSE, OTHER_SENSE = "#55197A", "#8C6D00"
+#: Kinds that are only told apart: senses of a word, classes of a data set, names of a text. None of the colours above,
+#: and the first ones can be told apart by the colour-blind too.
+KINDS = ("#A3123F", "#1E857D", "#5B3A16", "#6A5ACD", "#9A8AC8", "#6B8E23", "#1F2A5A", "#C97B69")
 
 #: What stands for a colour on a dark page, where the deep ones sink into it; the first five as in
 #: assets/components/tokens.css.
 ON_DARK = {TOKEN: "#56B4E9", SEGMENT: "#F0B840", POSITION: "#2CC79B", ONE_WAY: "#F0894A", MASK: "#E29BC4",
-           "#56B4E9": "#B4DDF5", "#882255": "#C86FA0"}
+           "#56B4E9": "#B4DDF5", SAME_SENSE: "#E2D2FF", OTHER_SENSE: "#CFC84A",
+           **dict(zip(KINDS, ("#E8466F", "#8CEBE2", "#B5895C", "#8F8FFF",
+                              "#C9A8FF", "#86B32D", "#7585B0", "#FFC4B5"), strict=True))}
 #: The parts of a trace that hold colours of meaning.
 _COLOURED = ("marker", "line", "error_x", "error_y", "fillcolor", "textfont")
 
@@ -107,6 +114,27 @@ def style(figure: go.Figure, x: str = "", y: str = "", height: int = 420) -> go.
     figure.update_xaxes(title={"text": x, "font": {"size": 16}}, **axis)
     figure.update_yaxes(title={"text": y, "font": {"size": 16}}, **axis)
     return figure
+
+
+def enlarge(figure: go.Figure, scale: float) -> go.Figure:
+    """The figure with every type size times `scale`, as the page's own type, and room for it."""
+    if scale == 1:
+        return figure
+    larger = go.Figure(_larger(figure.to_plotly_json(), scale))
+    return larger.update_layout(height=round((larger.layout.height or 420) * scale ** 0.5))
+
+
+def _larger(part: Any, scale: float) -> Any:
+    """A part of a figure as plain data with the sizes of its fonts times `scale`."""
+    if isinstance(part, list | tuple) and part and isinstance(part[0], dict):
+        return [_larger(one, scale) for one in part]
+    if not isinstance(part, dict):
+        return part
+    sized = {name: _larger(value, scale) for name, value in part.items()}
+    for name, value in sized.items():
+        if name.endswith("font") and isinstance(value, dict) and "size" in value:
+            sized[name] = value | {"size": round(value["size"] * scale)}
+    return sized
 
 
 def label_cells(

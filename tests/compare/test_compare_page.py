@@ -18,6 +18,7 @@ from bert_core.measures import compare, compare_pairs, reveal, surprise
 from bert_core.measures.compare import Question
 from bert_core.measures.compare_writing import costs_at_one_size
 from tests.payloads import drawn, is_ready, plain_line, said, visit
+from ui.views import compare_sentence
 from ui.views.compare import VIEWS
 from ui.views.compare_ask import NOTES, examples
 from ui.views.compare_experiment import Job
@@ -124,9 +125,23 @@ def test_a_reveal_of_many_words_says_that_its_last_step_joins_them():
 
 def test_surprise_draws_every_reader_with_its_total():
     at = visit("compare", text=TEXT, view="Surprise")
-    figure = json.loads(at.get("plotly_chart")[0].proto.spec)
-    assert len(figure["data"]) == 5
+    assert drawn_names(at) == ["BERT, both ways", "GPT, left only", "ELMo's way: the product"]
     assert said(at).count(" nats</b>") == 5
+    assert not json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]["showlegend"]
+    at = visit("compare", text=TEXT, view="Surprise", readers="Right to left")
+    assert drawn_names(at) == ["Right to left"]
+
+
+def drawn_names(at) -> list[str]:
+    """Names of the lines of the page's first chart."""
+    return [trace["name"] for trace in json.loads(at.get("plotly_chart")[0].proto.spec)["data"]]
+
+
+@pytest.mark.parametrize("reader", figures.NAMES)
+def test_a_total_looks_as_the_readers_line_does(reader):
+    assert compare_sentence.BORDERS[figures.DASHES[reader]]
+    symbols = {"●": "circle", "◀": "triangle-left", "✕": "x", "▶": "triangle-right", "◆": "diamond"}
+    assert symbols[figures.GLYPHS[reader]] == figures.MARKERS[reader]
 
 
 def test_writing_continues_the_words_before_and_counts_the_work():

@@ -11,6 +11,8 @@ import plotly.graph_objects as go
 import pytest
 
 from bert_core.figures import cls, finetune, meaning, tasks, theme
+from bert_core.measures.meaning import Occurrence, Projection
+from bert_core.measures.similarity import RandomPairs
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = (ROOT / "assets" / "components" / "_base.js").read_text(encoding="utf-8")
@@ -95,8 +97,8 @@ def test_colours_of_meaning_on_a_dark_page_are_the_canvases():
     tokens = (ROOT / "assets" / "components" / "tokens.css").read_text(encoding="utf-8")
     parts = tokens.split(':host([data-theme="dark"])')
     light, dark = (dict(re.findall(r"--bw-(\w+): (#\w{6})", part)) for part in parts)
-    assert dark.keys() == {"token", "segment", "position", "both", "oneway", "mask"}
-    for name in dark.keys() - {"mask"}:  # the canvases' mask is a deeper pink on a light page
+    assert dark.keys() == {"token", "segment", "position", "both", "oneway", "mask", "off"}
+    for name in dark.keys() - {"mask", "off"}:  # the canvases' mask is a deeper pink on light; charts cut nothing
         assert theme.ON_DARK[light[name]] == dark[name]
     assert theme.ON_DARK[theme.MASK] == dark["mask"]
 
@@ -123,9 +125,68 @@ def test_colours_on_a_dark_page_differ_and_stand_out():
     assert ((theme._luminance(colours) + 0.05) / (paper + 0.05)).min() >= 4.5
 
 
-def test_the_films_words_change_colour_as_the_charts_do():
-    script = (ROOT / "assets" / "components" / "live_film.js").read_text(encoding="utf-8")
-    light, dark = (re.findall(r"#\w{6}", re.search(rf"const {name} = \[(.+?)\]", script)[1])
-                   for name in ("GROUP_COLOURS", "GROUPS_ON_DARK"))
-    assert tuple(light) == finetune.CLASS_COLOURS
-    assert dark == [theme.ON_DARK.get(name, name) for name in light]
+def test_kinds_have_one_set_of_colours_in_charts_and_components():
+    light, dark = (re.findall(r"#\w{6}", re.search(rf'{name}: \[("#.+?)\]', BASE)[1]) for name in MODES)
+    assert tuple(light) == theme.KINDS
+    assert dark == [theme.ON_DARK[name] for name in light]
+
+
+#: What the colour-blind see of linear sRGB: Machado, Oliveira and Fernandes 2009, severity 1.
+SEEN = {
+    "by most": np.eye(3),
+    "without long waves": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+                                    [-0.003882, -0.048116, 1.051998]]),
+    "without middle waves": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                                      [-0.011820, 0.042940, 0.968881]]),
+}
+#: Colours that mean something wherever they stand.
+FIXED = (theme.TOKEN, theme.SEGMENT, theme.POSITION, theme.ONE_WAY, theme.MASK, theme.NEUTRAL)
+
+
+def seen(colour: str, how: np.ndarray) -> np.ndarray:
+    """CIELAB of a colour as somebody sees it."""
+    parts = np.array([int(colour[n:n + 2], 16) / 255 for n in (1, 3, 5)])
+    linear = np.clip(how @ np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4), 0, 1)
+    to_xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    x, y, z = np.cbrt(to_xyz @ linear / np.array([0.95047, 1.0, 1.08883]))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def distance(first: str, second: str, how: str) -> float:
+    """Difference of two colours in CIELAB (1976): about 2 is seen side by side, 10 at a glance."""
+    return float(np.linalg.norm(seen(first, SEEN[how]) - seen(second, SEEN[how])))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how", SEEN)
+def test_what_stands_in_one_chart_of_meaning_can_be_told_apart(mode: str, how: str):
+    named = (theme.SAME_SENSE, theme.OTHER_SENSE, theme.TOKEN, theme.NEUTRAL, *theme.KINDS[:3])
+    colours = [theme.ON_DARK.get(name, name) if mode == "dark" else name for name in named]
+    for n, first in enumerate(colours):
+        assert all(distance(first, second, how) > 5 for second in colours[n + 1:])
+    for first, second in ((0, 1), (4, 5), (4, 6), (5, 6)):  # same and other sense; senses
+        assert distance(colours[first], colours[second], how) > 10
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_kind_or_sense_looks_like_a_colour_that_means_something_else(mode: str):
+    def of_mode(name: str) -> str:
+        return theme.ON_DARK.get(name, name) if mode == "dark" else name
+
+    for name in (theme.SAME_SENSE, theme.OTHER_SENSE, *theme.KINDS):
+        least = min(distance(of_mode(name), of_mode(fixed), "by most") for fixed in FIXED)
+        assert least > 20, (name, least)
+
+
+def test_meaning_names_its_static_vector_by_the_token_embedding_and_senses_by_their_own():
+    line = [meaning.Line("same sense", np.ones(3), 3), meaning.Line("different senses", np.ones(3), 3),
+            meaning.Line("your sentence and “money”", np.ones(3), 3),
+            meaning.Line("your sentence and “river”", np.ones(3), 3)]
+    base = RandomPairs(np.zeros(3), np.ones(3), 10)
+    drawn = {trace.name.split(" (")[0]: trace.line.color for trace in meaning.layer_figure(line, np.ones(3), base).data}
+    assert drawn["with its own static vector"] == theme.TOKEN
+    assert (drawn["same sense"], drawn["different senses"]) == (theme.SAME_SENSE, theme.OTHER_SENSE)
+    found = [Occurrence("bank", 0, "bank", 0, 4, (1,), np.zeros((3, 2)), np.zeros(2))] * 2
+    points = meaning.map_figure(Projection(np.zeros((2, 2)), np.array([0.6, 0.3])), found, ["river", "money"])
+    assert {trace.name: trace.marker.color for trace in points.data} == {
+        "money": drawn["your sentence and “money”"], "river": drawn["your sentence and “river”"]}

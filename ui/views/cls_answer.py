@@ -133,8 +133,8 @@ def _draw_strip(here: Here, trace: Trace, strip: Influence, label: str) -> None:
         say(_difference(strip, differ), strong=True)
     complete = "" if strip.gap is None else (
         f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. ")
-    say(f"Left out and gradients: what each token adds to the logit of “{label}” (now {signed(strip.output)}); red raises it, "
-        f"blue lowers it. {complete}{_from_where(here, trace.encoding)}")
+    say(f"Left out and gradients: what each token adds to the logit of “{label}” (now {signed(strip.output)}); red "
+        f"raises it, blue lowers it. {complete}{_from_where(here, trace.encoding)}")
 
 
 def _from_where(here: Here, encoding: Encoding) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bert_core.load import Loaded
 from bert_core.measures import compare
@@ -36,6 +37,7 @@ class Asked:
         question: the stretch of text that is hidden.
         word: the true word, '' where [MASK] was typed and nobody said what it was.
         guesses: how many guesses of each reader to show.
+        beside: where the view's own controls go, in the row of the examples; None if it asked for no such place.
     """
 
     here: Here
@@ -45,6 +47,7 @@ class Asked:
     question: Question
     word: str
     guesses: int = 5
+    beside: DeltaGenerator | None = None
 
 
 class VisitorEngine:
@@ -97,12 +100,13 @@ def _say_stranger(here: Here, readers: Readers) -> None:
                          "may differ in more than what they see.")
 
 
-def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Asked:
+def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside: bool = False) -> Asked:
     """Draw the examples and the chips; the chosen word is the question.
 
     Args:
         with_guesses: whether the view shows guesses, so that their number is a choice.
         with_notes: whether the examples say which side decides; not where the visitor is to guess that.
+        beside: whether the view puts controls of its own beside the examples.
     """
     readers = choose_readers(here)
     encoding = state.loaded(readers.masked).tokenizer.encode(here.text, here.pair)
@@ -111,7 +115,8 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Aske
         state.stop("There is no word to hide: type a sentence, or choose an example.")
     place = _place(encoding)
     question, is_gap = compare.question_at(encoding, place), place in encoding.mask_positions
-    columns = iter(st.columns([4, *[2] * (is_gap + with_guesses)], gap="small", vertical_alignment="bottom"))
+    widths = [4, *[2] * (is_gap + with_guesses), *[6] * beside]
+    columns = iter(st.columns(widths, gap="small", vertical_alignment="bottom"))
     with next(columns):
         _examples(with_notes)
     word, guesses = question.word, 5
@@ -122,6 +127,7 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Aske
     if with_guesses:
         with next(columns):
             guesses = controls.slider("Guesses", 3, 15, "k", 5)
+    place_beside = next(columns).container(key="beside") if beside else None
     chips.tokens(encoding, "at", select="one", selected=(place,), label="Choose the word to hide")
     encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)
     positions = state.or_stop(lambda: compare.positions_of(encoding, question))
@@ -129,7 +135,7 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True) -> Aske
         as_what = "the piece" if state.loaded(readers.left).tokenizer.mask_token else "the letters"
         notices.note(f"The sentence has other gaps. {readers.left} reads them as {as_what} [MASK], "
                      "which it never met in training.")
-    return Asked(here, readers, encoding, positions, question, word, guesses)
+    return Asked(here, readers, encoding, positions, question, word, guesses, place_beside)
 
 
 def _place(encoding: Encoding) -> int:

@@ -23,16 +23,16 @@ HINT = (
 
 def masks_and_heads(here: Here) -> None:
     """One head under each mask; below, how much of every head looks right."""
-    asked = ask(here)
+    asked = ask(here, beside=True)
     wanted = ("both", "left", "hidden", *(["right"] if asked.readers.right else []))
     readings, gaps = compare.read(VisitorEngine(), asked.question, asked.readers, wanted, ("attention_probs",))
     traces = [reading.trace for reading in readings.values()]
     layers = max(trace.config.num_hidden_layers for trace in traces)
     heads = max(trace.config.num_attention_heads for trace in traces)
-    with controls.row():
+    with asked.beside, controls.row():
         only_mask = controls.choice("Show", ["attention", "mask"], "show", "attention") == "mask"
-        layer = controls.slider("Layer", 1, layers, "layer", min(2, layers)) - 1
-        head = controls.slider("Head", 1, heads, "head", 1) - 1
+        layer = controls.slider("Layer", 1, layers, "layer", min(2, layers), width=160) - 1
+        head = controls.slider("Head", 1, heads, "head", 1, width=160) - 1
     components.mount("compare_maps", "compare_maps", _packed(readings, layer, head, only_mask),
                      _opener(layers, heads))
     for reader, reason in gaps.items():

@@ -8,20 +8,24 @@ import streamlit as st
 
 from bert_core.figures import compare_curves as figures
 from bert_core.figures import theme
-from bert_core.figures.compare import COLOURS, NAMES
+from bert_core.figures.compare import COLOURS, DASHES, GLYPHS, NAMES
 from bert_core.measures import compare, surprise
 from bert_core.measures.surprise import Surprise
-from ui import components, notices
+from ui import components, controls, notices
 from ui.state import Here
 from ui.tables import Numbers
 from ui.views.compare_ask import VisitorEngine, ask, say
 
 #: What the sums are of where only the first tokens are scored.
 PART = "these tokens (right to left: given all that follows)"
+#: Readers that are drawn until the visitor chooses: the paper's argument, and no more lines than one can follow.
+DRAWN_FIRST = ("both", "left", "elmo")
+#: A line's dash in the chart -> as the border of its total.
+BORDERS = {"solid": "solid", "dot": "dotted", "dash": "dashed", "longdashdot": "double"}
 
 
 def surprise_of_all(here: Here) -> None:
-    """Curves over the sentence, totals beside them."""
+    """Totals, which name the curves, and below them the curves over the sentence."""
     asked = ask(here)
     try:
         found = surprise.surprises(VisitorEngine(), asked.question.text, asked.question.pair, asked.readers)
@@ -31,12 +35,12 @@ def surprise_of_all(here: Here) -> None:
     if found[0].is_cut:
         notices.note(f"Scored: {found[0].covers}. BERT needs a run over all of them for each, and more runs would take "
                      "longer than a few seconds.")
-    _totals(found)
     say(_elmo_line({one.reader: one for one in found}))
+    _totals(found)
     same = [one for one in found if one.tokens == found[0].tokens]
     rows = [(f"{place} {token}", *(float(one.nats[n]) for one in same))
             for n, (place, token) in enumerate(zip(found[0].places, found[0].tokens, strict=True))]
-    components.chart(figures.surprise_figure(found), "surprise", Numbers(
+    components.chart(figures.surprise_figure(_drawn(same)), "surprise", Numbers(
         "Surprise of each token in nats", ("token", *(NAMES[one.reader] for one in same)), rows))
     for one in found:
         if one not in same:
@@ -48,6 +52,14 @@ def surprise_of_all(here: Here) -> None:
     say(f"Only the one-way sums are minus the log-probability of {what}. BERT guesses each token with all the "
         "others in sight, so its sum is a *pseudo*-log-likelihood, as a rule lower, and no probability of anything. "
         "The product of the two one-way readers sees both sides of each token too.", "cmp-small")
+
+
+def _drawn(found: list[Surprise]) -> list[Surprise]:
+    """The readers whose curves are drawn: those chosen, or all if none is."""
+    names = {NAMES[one.reader]: one for one in found}
+    first = [NAMES[reader] for reader in DRAWN_FIRST if NAMES[reader] in names]
+    chosen = controls.many("Readers drawn", list(names), "readers", first or list(names))
+    return [names[name] for name in chosen] or found
 
 
 def _elmo_line(found: dict[str, Surprise]) -> str:
@@ -65,8 +77,9 @@ def _totals(found: tuple[Surprise, ...]) -> None:
     """A number for each reader: the sum, and nats a token."""
     boxes = []
     for one in found:
-        boxes.append(f'<div class="cmp-total" style="--mark:{theme.css(COLOURS[one.reader])}">'
-                     f"<span>{NAMES[one.reader]}</span><b>{one.total:.1f} nats</b>"
-                     f"<span>{one.mean:.2f} a token, {one.covers} · "
-                     f"{html.escape(' × '.join(one.models))}</span></div>")
+        look = f"--mark:{theme.css(COLOURS[one.reader])};--line:{BORDERS[DASHES[one.reader]]}"
+        boxes.append(f'<div class="cmp-total" style="{look}">'
+                     f'<span class="cmp-name"><i aria-hidden="true">{GLYPHS[one.reader]}</i> {NAMES[one.reader]}</span>'
+                     f"<b>{one.total:.1f} nats</b><span>{one.mean:.2f} a token, {one.covers}</span>"
+                     f"<span>{html.escape(' × '.join(one.models))}</span></div>")
     st.html(f'<div class="cmp-totals">{"".join(boxes)}</div>')

@@ -168,7 +168,7 @@ def _one_model(trace: Trace, number: int) -> None:
         draw(small("This checkpoint has no language-model head, so it guesses no words."))
     else:
         title, rows = guesses
-        draw(table(title, ["token", "probability"], rows, (1,)))
+        draw(table(title, ["token", "probability"], rows, (1,)) if rows else small(f"{title}."))
     if not trace.has("attention_probs"):
         draw(small("This model gives no attention to draw."))
     elif len(trace) > MOST_TOKENS:
@@ -202,13 +202,22 @@ def claims(here: Here) -> None:
     found = family_claims.claims(state.loaded(here.model), here.text)
     marked = glossary.mark(_BETWEEN.join(map(_one_claim, found))).split(_BETWEEN)  # each term once for all claims
     draw(heading("Said wrongly elsewhere"))
-    for claim, words in zip(found, marked, strict=True):
-        draw(words)
-        if claim.page:
-            view = _VIEWS.get(claim.key)
-            st.button(f"Try it: {view or page_title(claim.page)}", key=f"_try_{claim.key}", type="tertiary",
-                      icon=":material/open_in_new:", on_click=going.to,
-                      args=(View(claim.page, (("view", view),) if view else ()),))
+    shown = list(zip(found, marked, strict=True))
+    for first in range(0, len(shown), 2):  # read from left to right; on a phone one below the other
+        for column, (claim, words) in zip(st.columns(2, gap="large"), shown[first:first + 2]):
+            with column:
+                draw(words)
+                _try_it(claim)
+
+
+def _try_it(claim: family_claims.Claim) -> None:
+    """A way to where one can try what the claim is about."""
+    if not claim.page:
+        return
+    view = _VIEWS.get(claim.key)
+    st.button(f"Try it: {view or page_title(claim.page)}", key=f"_try_{claim.key}", type="tertiary",
+              icon=":material/open_in_new:", on_click=going.to,
+              args=(View(claim.page, (("view", view),) if view else ()),))
 
 
 def _one_claim(claim: family_claims.Claim) -> str:

@@ -19,7 +19,8 @@ from ui import controls, going, notices, state
 from ui.state import Here
 
 #: How a stretch of text is marked, in either theme.
-MARK = "background:color-mix(in srgb, #E69F00 34%, transparent);color:inherit;border-radius:4px;padding:0 3px"
+MARK = ("background:color-mix(in srgb, currentColor 15%, transparent);color:inherit;font-weight:600;"
+        "border-radius:4px;padding:0 3px")
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "assets" / "examples"
 ATTENTION = Path(__file__).resolve().parent.parent.parent / "pages" / "attention.py"
 
