@@ -136,3 +136,13 @@ def test_rollout_by_hand():
     assert np.allclose(flows[0], [[1.0, 0.0], [0.25, 0.75]])
     assert np.allclose(flows[1], np.array([[0.5, 0.5], [0.0, 1.0]]) @ flows[0])
     assert np.allclose(flows.sum(axis=-1), 1)
+
+
+def test_a_token_that_sees_nothing_passes_only_itself_on():
+    blind = np.array([[0.5, 0.25, 0.25], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    left = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    flows = rollout(np.stack([[left, blind, 2 * blind - left, blind], [blind] * 4]))  # two layers of four heads
+    assert flows.shape == (2, 3, 3)
+    assert np.allclose(flows[:, 1], [0, 1, 0])
+    assert np.allclose(flows[0], [[0.75, 0.125, 0.125], [0, 1, 0], [0, 0.5, 0.5]])
+    assert np.allclose(flows.sum(axis=-1), 1)

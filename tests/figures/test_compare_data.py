@@ -13,6 +13,7 @@ from bert_core.measures.compare import Reading
 from bert_core.measures.compare_pairs import Tally
 from bert_core.measures.reveal import Curve, Step
 from bert_core.measures.surprise import Surprise
+from bert_core.tasks.vocabulary import Prediction
 from tests.made import made_encoding, made_trace
 
 TOKENS = ("[CLS]", "the", "old", "dog", "slept", "[SEP]")
@@ -62,6 +63,7 @@ def test_a_panel_has_the_rows_it_draws_the_asked_head_and_where_it_looks():
     assert compare.panel(trace, "both", (4,), 9, 9, only_mask=True)["accent"] == "both"
     assert compare.nearest_head(trace, 9, 9) == (1, 2)
     assert compare.nearest_head(trace, 0, 1) == (0, 1)
+    assert compare.panel_arrays(trace, (4,), 9, 9, only_mask=False)["weights"] == pytest.approx(PROBS[1, 2])
 
 
 def test_inputs_are_cut_alike_where_their_pieces_stand_in_the_same_places():
@@ -78,8 +80,10 @@ def test_inputs_are_cut_alike_where_their_pieces_stand_in_the_same_places():
     ("right", "unseen seen"),
 ])
 def test_a_strip_shows_what_each_reader_knows(reader, seen):
-    kinds = [piece["k"] for piece in compare_cards.strip(made_encoding(TOKENS), reader, (2, 3))]
-    assert kinds == [seen.split()[0], "gap", "gap", seen.split()[1]]
+    strip = compare_cards.strip(made_encoding(TOKENS), reader, (2, 3))
+    before, after = seen.split()
+    assert [(piece["t"], piece["k"]) for piece in strip] == [
+        ("the", before), ("?", "gap"), ("?", "gap"), ("slept", after)]
 
 
 def reading(reader: str, chances, truth=(1,), pieces=1) -> Reading:
@@ -100,6 +104,19 @@ def test_the_truth_has_its_probability_and_its_place_in_the_list():
     assert "more than 12 pieces" in compare_cards.truth(reading("both", [0.5, 0.5], (1, 0), pieces=0), "dog")["why"]
 
 
+@pytest.mark.parametrize(("reader", "accent"), [
+    ("both", "both"), ("left", "oneway"), ("hidden", "oneway"), ("right", "oneway"), ("elmo", "neutral"),
+])
+def test_a_card_marks_the_true_word_among_the_guesses(reader, accent):
+    one = replace(reading(reader, [0.5, 0.2, 0.3]), models=("m", "n"))
+    guesses = (Prediction("cat", 0, 0.5), Prediction("dog", 1, 0.12345678))
+    card = compare_cards.card(one, guesses, made_encoding(TOKENS), "dog")
+    assert card["rows"] == [{"t": "cat", "p": 0.5, "hit": False}, {"t": "dog", "p": 0.123457, "hit": True}]
+    assert (card["accent"], card["models"], card["truth"]["rank"]) == (accent, "m × n", 3)
+    unknown = compare_cards.card(replace(one, truth=(), chain=()), guesses, made_encoding(TOKENS), "")
+    assert [row["hit"] for row in unknown["rows"]] == [False, False]
+
+
 def test_a_missing_reader_has_a_card_with_the_reason():
     card = compare_cards.gap_card("right", "no such model")
     assert (card["title"], card["note"], card["truth"], card["rows"]) == (
@@ -114,6 +131,10 @@ def line_of(both: float, **others: float) -> str:
 def test_the_line_compares_with_the_model_that_was_trained_one_way():
     line = line_of(0.6, left=0.1, hidden=0.7)
     assert line == ("Here the right side helps: BERT, both ways gives “dog” **60 %**, GPT, left only **10 %**.")
+    assert line_of(0.3, left=0.2001).startswith("Here the right side hardly matters")  # less than half as much again
+    assert line_of(0.3, left=0.1999).startswith("Here the right side helps")
+    assert line_of(0.2001, left=0.3).startswith("Here the right side hardly matters")
+    assert line_of(0.1999, left=0.3).startswith("Here the one-way reader does better")
     assert "BERT, right side hidden **70 %**" in line_of(0.1, hidden=0.7)
     assert line_of(0.6) == ""
     assert compare_cards.side_by_side_line({"left": reading("left", [0.5, 0.5])}, "dog") == ""
