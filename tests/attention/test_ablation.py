@@ -78,7 +78,11 @@ def test_moves_are_the_softmax_of_both_runs(small, pair_request):
     before, after = run_batch(small, [pair_request, replace(pair_request, heads_off=OFF)])
     moved = masked_moves(before, after, small.tokenizer, top=4)[0]
     old, new = (np.exp(t.mlm_logits[0]) / np.exp(t.mlm_logits[0]).sum() for t in (before, after))
+    assert moved.title == "[MASK] at position 6"
     assert 4 <= len(moved.names) <= 8
+    assert list(moved.before) == sorted(moved.before, reverse=True)
+    wanted = {int(i) for run in (old, new) for i in np.argsort(-run)[:4]}
+    assert {small.tokenizer.id_of(name) for name in moved.names} == wanted
     for name, p, q in zip(moved.names, moved.before, moved.after, strict=True):
         index = small.tokenizer.id_of(name)
         assert (p, q) == (pytest.approx(old[index]), pytest.approx(new[index]))
@@ -109,5 +113,6 @@ def test_a_causal_model_is_asked_where_its_reading_ends(checkpoint, order):
     assert last_read(before) == position
     moved = next_moves(before, after, causal.tokenizer, top=3)
     chances = np.exp(before.lm_logits[position].astype(np.float64))
+    assert moved.title == {"left-to-right": "Next after “.”", "right-to-left": "Before “the”"}[order]
     assert moved.names[0] == causal.tokenizer.token_of(int(chances.argmax()))
     assert moved.before[0] == pytest.approx(chances.max() / chances.sum(), rel=1e-5)

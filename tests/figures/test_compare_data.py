@@ -165,6 +165,8 @@ CURVES = (
 
 
 def test_reveal_draws_probability_against_words_with_a_ring_at_each_flip():
+    right = compare_curves.reveal_figure([replace(CURVES[0], side="right")]).data[0]
+    assert (right.name, right.line.color, right.line.dash) == ("right side only", theme.ONE_WAY, "dash")
     left, both, flips = compare_curves.reveal_figure(CURVES).data
     assert (list(left.x), list(left.y)) == ([0, 1], [0.1, 0.2])
     assert (list(both.x), list(both.y)) == ([0, 2, 3], [0.1, 0.7, 0.6])
@@ -181,6 +183,7 @@ def test_each_word_has_a_tick_while_there_is_room(words, tick):
     figure = compare_curves.reveal_figure([curve])
     assert figure.layout.xaxis.dtick == tick
     assert len(figure.data) == 1
+    assert compare_curves.reveal_figure([CURVES[0], curve]).layout.xaxis.dtick == tick  # the longest curve counts
 
 
 def test_a_long_revealed_text_is_shortened_between_words():
@@ -214,11 +217,16 @@ def test_pairs_stand_at_their_shares_with_both_whiskers():
     assert (bert.x[0] - bert.error_x.arrayminus[0], bert.x[0] + bert.error_x.array[0]) == pytest.approx((low, high))
     assert (bert.marker.color, gpt.marker.color) == (theme.BOTH_WAYS, theme.ONE_WAY)
     assert [list(row) for row in bert.customdata] == [[3, 4], [0, 2]]
+    figure = compare_curves.pairs_figure(parts, {"bert": "both", "gpt": "left"})
+    assert (figure.layout.shapes[0].x0, figure.layout.shapes[0].x1) == (0.5, 0.5)  # guessing
+    assert tuple(figure.layout.xaxis.range) == (0, 1.04)
+    assert figure.layout.xaxis.title.text.startswith("judged right")
 
 
 def test_moved_keys_are_bars_by_layer_counted_from_one():
     figure = compare_curves.prefix_figure({"bert": np.array([0.5, 2.0]), "gpt": np.zeros(2)},
                                           {"bert": "both", "gpt": "left"})
     assert [list(bar.x) for bar in figure.data] == [["1", "2"]] * 2
+    assert figure.layout.yaxis.title.text == "largest change of a prefix key"
     assert list(figure.data[0].y) == [0.5, 2.0]
     assert [bar.marker.color for bar in figure.data] == [theme.BOTH_WAYS, theme.ONE_WAY]
