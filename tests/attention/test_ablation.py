@@ -96,6 +96,14 @@ def test_a_classifier_that_does_not_move_has_no_divergence():
     assert moved.divergence == pytest.approx(0.0, abs=1e-12)
 
 
+def test_a_classifier_that_moves_has_both_runs_probabilities_and_their_divergence():
+    moved = class_moves(np.log([0.2, 0.3, 0.5]), np.log([0.6, 0.3, 0.1]) + 4.0, ("a", "b", "c"), "Class")
+    assert (moved.title, moved.names) == ("Class", ("a", "b", "c"))
+    assert moved.before == pytest.approx((0.2, 0.3, 0.5))
+    assert moved.after == pytest.approx((0.6, 0.3, 0.1))
+    assert moved.divergence == pytest.approx(0.2 * np.log(0.2 / 0.6) + 0.5 * np.log(0.5 / 0.1))
+
+
 def test_classes_that_each_hold_by_themselves_move_by_themselves():
     moved = class_moves(np.array([2.0, -1.0]), np.array([0.0, -1.0]), ("a", "b"), "Class", several=True)
     p = 1 / (1 + np.exp(-2.0))
