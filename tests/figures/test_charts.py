@@ -33,6 +33,9 @@ def test_a_probe_s_reading_stands_beside_how_often_it_is_right():
     assert "right on 40 shipped sentences" in right.name
     assert "“yes”" in reading.name
     assert (right.line.color, reading.line.color) == (theme.NEUTRAL, theme.BOTH_WAYS)
+    layout = cls.probe_figure(probe, np.array([0.3, 0.9])).layout
+    assert (layout.shapes[0].y0, layout.yaxis.title.text) == (0.5, "probability")
+    assert layout.yaxis.range == pytest.approx((-0.02, 1.02))
 
 
 def test_what_cls_looks_at_is_a_map_of_rows_against_tokens():
