@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bert_core.load import load_model
-from bert_core.measures.ablation import class_moves, masked_moves, next_moves
+from bert_core.measures.ablation import _vocabulary_moves, class_moves, masked_moves, next_moves
 from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import TraceRequest, prepare, run_batch
 
@@ -87,6 +87,14 @@ def test_moves_are_the_softmax_of_both_runs(small, pair_request):
         index = small.tokenizer.id_of(name)
         assert (p, q) == (pytest.approx(old[index]), pytest.approx(new[index]))
     assert moved.divergence == pytest.approx(float(np.sum(old * np.log(old / new))))
+
+
+def test_the_tops_of_both_runs_stand_in_the_order_of_the_first(small):
+    before, after = np.log([[0.4, 0.3, 0.02, 0.08, 0.15, 0.05], [0.1, 0.1, 0.4, 0.1, 0.1, 0.2]])
+    moved = _vocabulary_moves(before, after, small.tokenizer, 2, "title")
+    assert moved.names == tuple(map(small.tokenizer.token_of, (0, 1, 5, 2)))  # 2 before 5 by the second run
+    assert moved.before == pytest.approx((0.4, 0.3, 0.05, 0.02))
+    assert moved.after == pytest.approx((0.1, 0.1, 0.2, 0.4))
 
 
 def test_a_classifier_that_does_not_move_has_no_divergence():
