@@ -10,7 +10,6 @@ Dimensions: T tokens, H heads, L layers.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import numpy as np
@@ -141,8 +140,25 @@ def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], l
     Returns:
         One flag a token of the old and of the new version, True where changed.
     """
+    lengths = _common_lengths(old, new)
     changed_old, changed_new = [True] * len(old), [True] * len(new)
-    for block in SequenceMatcher(a=list(old), b=list(new), autojunk=False).get_matching_blocks():
-        for n in range(block.size):
-            changed_old[block.a + n] = changed_new[block.b + n] = False
+    a, b = len(old), len(new)
+    while a and b:
+        if old[a - 1] == new[b - 1]:
+            a, b = a - 1, b - 1
+            changed_old[a] = changed_new[b] = False
+        elif lengths[a - 1, b] >= lengths[a, b - 1]:
+            a -= 1
+        else:
+            b -= 1
     return changed_old, changed_new
+
+
+def _common_lengths(old: Sequence[str], new: Sequence[str]) -> Array:
+    """(old + 1, new + 1): length of the longest common sequence of the first a tokens and the first b."""
+    tokens = np.array([*new], dtype=object)
+    lengths = np.zeros((len(old) + 1, len(new) + 1), dtype=int)
+    for a, token in enumerate(old):
+        longer = np.maximum(lengths[a, 1:], lengths[a, :-1] + (tokens == token))
+        lengths[a + 1, 1:] = np.maximum.accumulate(longer)
+    return lengths

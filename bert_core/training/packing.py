@@ -286,14 +286,19 @@ def _fitting(doc: list[Sentence], at: int, room: int) -> int:
 def _false_next(
     doc: list[Sentence], at: int, middle: int, others: Sequence[list[Sentence]], rng: np.random.Generator
 ) -> tuple[list[Sentence], int] | None:
-    """Where a false second segment starts: half of the time in the same document."""
-    here = [i for i in range(len(doc)) if i < at or i > middle]
+    """Where a false second segment starts: half of the time in the same document.
+
+    Never with the true next sentence, which another excerpt holds too where a small corpus is read again.
+    """
+    true = doc[middle]
+    here = [i for i in range(len(doc)) if (i < at or i > middle) and doc[i] != true]
     if here and (rng.random() < 0.5 or not others):
         return doc, here[int(rng.integers(len(here)))]
     if not others:
         return None
     other = others[int(rng.integers(len(others)))]
-    return other, int(rng.integers(len(other)))
+    there = [i for i in range(len(other)) if other[i] != true]
+    return (other, there[int(rng.integers(len(there)))]) if there else None
 
 
 def _row(

@@ -206,9 +206,9 @@ def _question_row(question: datasets.Question, loaded: Loaded, rng: np.random.Ge
         return None
     first = int(rng.choice(starts))
     stretch = question.context[spans[first].start : spans[min(first + room, len(spans)) - 1].end]
-    context = loaded.tokenizer.encode(stretch).input_ids[1:][:room]
-    ids = (*asked[:-1], loaded.tokenizer.id_of("[SEP]"), *context)
-    segments = (0,) * len(asked) + (1,) * len(context)
+    context, end = loaded.tokenizer.encode(stretch).input_ids[1:-1][:room], loaded.tokenizer.id_of("[SEP]")
+    ids = (*asked[:-1], end, *context, end)
+    segments = (0,) * len(asked) + (1,) * (len(context) + 1)
     target = (inside[0] - first + len(asked), inside[-1] - first + len(asked))
     return Row(((ids, segments),), target) if target[1] < len(ids) - 1 else None
 

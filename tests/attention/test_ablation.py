@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bert_core.load import load_model
-from bert_core.measures.ablation import class_moves, masked_moves, next_moves
+from bert_core.measures.ablation import _vocabulary_moves, class_moves, masked_moves, next_moves
 from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import TraceRequest, prepare, run_batch
 
@@ -78,11 +78,23 @@ def test_moves_are_the_softmax_of_both_runs(small, pair_request):
     before, after = run_batch(small, [pair_request, replace(pair_request, heads_off=OFF)])
     moved = masked_moves(before, after, small.tokenizer, top=4)[0]
     old, new = (np.exp(t.mlm_logits[0]) / np.exp(t.mlm_logits[0]).sum() for t in (before, after))
+    assert moved.title == "[MASK] at position 6"
     assert 4 <= len(moved.names) <= 8
+    assert list(moved.before) == sorted(moved.before, reverse=True)
+    wanted = {int(i) for run in (old, new) for i in np.argsort(-run)[:4]}
+    assert {small.tokenizer.id_of(name) for name in moved.names} == wanted
     for name, p, q in zip(moved.names, moved.before, moved.after, strict=True):
         index = small.tokenizer.id_of(name)
         assert (p, q) == (pytest.approx(old[index]), pytest.approx(new[index]))
     assert moved.divergence == pytest.approx(float(np.sum(old * np.log(old / new))))
+
+
+def test_the_tops_of_both_runs_stand_in_the_order_of_the_first(small):
+    before, after = np.log([[0.4, 0.3, 0.02, 0.08, 0.15, 0.05], [0.1, 0.1, 0.4, 0.1, 0.1, 0.2]])
+    moved = _vocabulary_moves(before, after, small.tokenizer, 2, "title")
+    assert moved.names == tuple(map(small.tokenizer.token_of, (0, 1, 5, 2)))  # 2 before 5 by the second run
+    assert moved.before == pytest.approx((0.4, 0.3, 0.05, 0.02))
+    assert moved.after == pytest.approx((0.1, 0.1, 0.2, 0.4))
 
 
 def test_a_classifier_that_does_not_move_has_no_divergence():
@@ -90,6 +102,14 @@ def test_a_classifier_that_does_not_move_has_no_divergence():
     moved = class_moves(logits, logits + 5.0, ("a", "b", "c"), "Class")
     assert moved.before == pytest.approx(moved.after)
     assert moved.divergence == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_classifier_that_moves_has_both_runs_probabilities_and_their_divergence():
+    moved = class_moves(np.log([0.2, 0.3, 0.5]), np.log([0.6, 0.3, 0.1]) + 4.0, ("a", "b", "c"), "Class")
+    assert (moved.title, moved.names) == ("Class", ("a", "b", "c"))
+    assert moved.before == pytest.approx((0.2, 0.3, 0.5))
+    assert moved.after == pytest.approx((0.6, 0.3, 0.1))
+    assert moved.divergence == pytest.approx(0.2 * np.log(0.2 / 0.6) + 0.5 * np.log(0.5 / 0.1))
 
 
 def test_classes_that_each_hold_by_themselves_move_by_themselves():
@@ -109,5 +129,6 @@ def test_a_causal_model_is_asked_where_its_reading_ends(checkpoint, order):
     assert last_read(before) == position
     moved = next_moves(before, after, causal.tokenizer, top=3)
     chances = np.exp(before.lm_logits[position].astype(np.float64))
+    assert moved.title == {"left-to-right": "Next after “.”", "right-to-left": "Before “the”"}[order]
     assert moved.names[0] == causal.tokenizer.token_of(int(chances.argmax()))
     assert moved.before[0] == pytest.approx(chances.max() / chances.sum(), rel=1e-5)

@@ -38,6 +38,8 @@ def test_head_numbers_are_those_of_plain_loops(trace):
     for layer in range(3):
         for head in range(5):
             one = probs[layer, head]
+            surprise = [-sum(p * np.log(p) for p in row if p > 0) for row in one.astype(float)]
+            assert numbers.entropy[layer, head] == pytest.approx(np.mean(surprise), rel=1e-5)
             on_sep = sum(one[q, k] for q in range(length) for k in separators)
             after = sum(one[q, q + 1] for q in range(length - 1))
             assert numbers.sep[layer, head] == pytest.approx(on_sep / length)
@@ -47,6 +49,15 @@ def test_head_numbers_are_those_of_plain_loops(trace):
             assert numbers.itself[layer, head] == pytest.approx(sum(one[q, q] for q in range(length)) / length)
             assert numbers.distance[layer, head] == pytest.approx(
                 sum(one[q, k] * abs(q - k) for q in range(length) for k in range(length)) / length, rel=1e-5)
+
+
+def test_far_words_are_two_tokens_away_at_least_and_no_specials():
+    probs = np.zeros((1, 2, 5, 5))
+    special = np.array([True, False, False, False, True])
+    probs[0, 0] = [[0, 0, 0, 1, 0], [0.3, 0, 0.2, 0.1, 0.4],
+                   [0, 0.5, 0, 0.5, 0], [0.1, 0.25, 0.65, 0, 0], [0, 1, 0, 0, 0]]
+    probs[0, 1] = np.eye(5)
+    assert measure.far_words(probs, special)[0] == pytest.approx([(0.1 + 0 + 0.25) / 3, 0])
 
 
 def test_ranks_are_the_share_of_smaller_heads():
@@ -124,4 +135,14 @@ def test_rollout_by_hand():
     flows = rollout(np.stack([first[None], second[None]]))
     assert np.allclose(flows[0], [[1.0, 0.0], [0.25, 0.75]])
     assert np.allclose(flows[1], np.array([[0.5, 0.5], [0.0, 1.0]]) @ flows[0])
+    assert np.allclose(flows.sum(axis=-1), 1)
+
+
+def test_a_token_that_sees_nothing_passes_only_itself_on():
+    blind = np.array([[0.5, 0.25, 0.25], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    left = np.array([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    flows = rollout(np.stack([[left, blind, 2 * blind - left, blind], [blind] * 4]))  # two layers of four heads
+    assert flows.shape == (2, 3, 3)
+    assert np.allclose(flows[:, 1], [0, 1, 0])
+    assert np.allclose(flows[0], [[0.75, 0.125, 0.125], [0, 1, 0], [0, 0.5, 0.5]])
     assert np.allclose(flows.sum(axis=-1), 1)

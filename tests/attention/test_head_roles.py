@@ -83,13 +83,31 @@ def test_a_planted_head_is_found_for_every_relation(planted):
         assert (test.direction, test.accuracy) == ("dependent to head", 1.0)
         assert (test.layer, test.head) == (1, 2) or test.name == "prt"  # a particle's verb always stands before it
         assert test.n == sum(r[0] == test.name for s in heads.head_corpus()[1::2] for r in s.relations)
-        assert test.baseline <= 1.0
+
+
+def test_a_head_is_chosen_on_one_half_and_scored_on_the_other():
+    half = np.array([0, 1, 0, 1, 1])
+    hits = np.zeros((5, 2, 3, 4), dtype=bool)
+    hits[:, 1, 2, 3] = [True, False, True, True, False]  # best where heads are chosen
+    hits[:, 0, 1, 0] = [True, True, False, True, True]  # best over all, and where they are scored
+    fixed = np.zeros((5, 2, len(heads.OFFSETS)), dtype=bool)
+    fixed[:, 1, 4] = [True, False, True, False, True]
+    fixed[:, 1, 5] = [True, True, False, True, True]
+    fixed[:, 0, 9] = True  # of the other direction
+    assert heads._score("det", hits, fixed, half) == heads.RelationTest(
+        "det", 3, 2, 3, "head to dependent", pytest.approx(1 / 3), pytest.approx(1 / 3), heads.OFFSETS[4])
 
 
 def test_the_baseline_is_the_best_fixed_distance(planted):
     det = next(t for t in planted.tests if t.name == "det")
-    scored = [h - d for s in heads.head_corpus()[1::2] for name, d, h in s.relations if name == "det"]
-    assert det.baseline == pytest.approx(np.mean([gap == det.offset for gap in scored]))
+    chosen, scored = ([h - d for s in heads.head_corpus()[n::2] for name, d, h in s.relations if name == "det"]
+                      for n in (0, 1))
+    assert det.offset == max(heads.OFFSETS, key=chosen.count)
+    assert det.baseline == pytest.approx(scored.count(det.offset) / len(scored))
+    row, every = heads.RELATIONS.index("det"), chosen + scored
+    assert planted.cases[row] == len(every)
+    assert planted.baselines[row] == pytest.approx([max(map(every.count, heads.OFFSETS)) / len(every)] * 2)
+    assert planted.accuracy[row, 0, 1, 2] == 1.0
 
 
 def test_a_head_that_looks_back_has_that_role_and_a_flat_one_has_none(planted):

@@ -1,7 +1,11 @@
 """What [CLS] looks at, the head opened, probes, and where accounts disagree."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from bert_core import TraceRequest, load_engine
@@ -71,6 +75,16 @@ def test_the_token_on_which_the_accounts_differ_most():
     assert differ.leaving_attention < 0.5
 
 
+def test_every_two_accounts_have_their_own_correlation():
+    rng = np.random.default_rng(7)
+    three = rng.normal(size=(3, 6))
+    differ = disagreement(_influence(*three))
+    sizes = np.abs(three[:, 1:5])  # specials don't count, nor do signs
+    wanted = [spearmanr(sizes[a], sizes[b]).statistic for a, b in ((0, 1), (0, 2), (1, 2))]
+    assert len(set(wanted)) == 3
+    assert differ[:3] == pytest.approx(wanted)
+
+
 def test_specials_do_not_count_and_one_token_can_not_disagree():
     one = _influence(*[[5.0, 1.0, 2.0, 3.0, 4.0, 9.0]] * 3)._replace(content=(2,))
     assert disagreement(one) is None
@@ -98,6 +112,23 @@ def test_changed_words(old, new, in_old, in_new):
     flags = changed_words(first, second)
     assert [w for w, changed in zip(first, flags[0]) if changed] == in_old.split()
     assert [w for w, changed in zip(second, flags[1]) if changed] == in_new.split()
+
+
+def test_one_changed_word_is_one_however_long_the_text_and_often_its_words():
+    old = ["the", "dog"] * 150
+    new = [*old[:120], "a", *old[121:]]
+    flags = changed_words(old, new)
+    assert [np.flatnonzero(side).tolist() for side in flags] == [[120], [120]]
+
+
+@given(*[st.lists(st.sampled_from("abc"), max_size=7)] * 2)
+def test_what_did_not_change_is_the_longest_sequence_in_both(old, new):
+    flags = changed_words(old, new)
+    kept = [[word for word, changed in zip(side, flag, strict=True) if not changed]
+            for side, flag in zip((old, new), flags, strict=True)]
+    assert kept[0] == kept[1]
+    inside = [{part for size in range(len(side) + 1) for part in combinations(side, size)} for side in (old, new)]
+    assert len(kept[0]) == max(map(len, inside[0] & inside[1]))
 
 
 @pytest.fixture(scope="module")

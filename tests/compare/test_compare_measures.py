@@ -100,6 +100,22 @@ def test_the_product_is_renormalised_over_the_vocabulary(engine, readers):
     assert readings["elmo"].models == (readers.left, readers.right)
 
 
+def test_readers_of_other_vocabularies_or_places_have_no_product():
+    left = compare.Reading("left", ("l",), (2,), np.log([0.25, 0.75]), (0,), (np.log(0.25),))
+    right = replace(left, reader="right", models=("r",), log_probs=np.log([0.5, 0.5]))
+    found = compare.elmo({"left": left, "right": right}, {})
+    assert (found.models, found.probability) == (("l", "r"), pytest.approx(0.25))
+    for other in (replace(right, log_probs=np.log([0.2, 0.3, 0.5])), replace(right, positions=(3,))):
+        with pytest.raises(NoReading, match="different vocabularies"):
+            compare.elmo({"left": left, "right": other}, {})
+    with pytest.raises(NoReading, match="several pieces"):
+        compare.elmo({side: replace(one, positions=(2, 3)) for side, one in (("left", left), ("right", right))}, {})
+    with pytest.raises(NoReading, match="lies beyond"):
+        compare.elmo({"left": left}, {"right": "it lies beyond"})
+    with pytest.raises(NoReading, match="the left reader was not asked"):
+        compare.elmo({"right": right}, {})
+
+
 def test_join_by_hand():
     joined = np.exp(compare.join(np.log([0.5, 0.5, 0.0 + 1e-300]), np.log([0.2, 0.6, 0.2])))
     np.testing.assert_allclose(joined, [0.25, 0.75, 0.0], atol=1e-12)

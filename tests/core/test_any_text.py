@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -68,6 +70,16 @@ def check_trace(loaded, request: TraceRequest) -> None:
         assert array.dtype.kind == "U" or np.isfinite(array).all(), name
 
 
+def fitted(loaded, request: TraceRequest) -> TraceRequest:
+    """The request with everything that it names brought to where its input, layers, heads and vocabulary are."""
+    length, config = len(loaded.tokenizer.encode(request.text, request.pair)), loaded.config
+    return replace(
+        request, masked=tuple(n % length for n in request.masked), hidden=tuple(n % length for n in request.hidden),
+        replaced=tuple((n % length, i % config.vocab_size) for n, i in request.replaced),
+        cut=tuple((q % length, k % length) for q, k in request.cut), window=request.window and abs(request.window),
+        heads_off=tuple((a % config.num_hidden_layers, b % config.num_attention_heads) for a, b in request.heads_off))
+
+
 def check_tasks(engines, text: str, pair: str) -> None:
     """Every task answers with numbers that make sense, or says in one line why not."""
     bert, classifier, ner, qa, gpt = engines
@@ -104,6 +116,20 @@ def test_any_text_is_split(loaded, text, pair):
 @given(request=REQUEST)
 def test_any_request_runs_or_says_why_not(loaded, request):
     check_trace(loaded, request)
+
+
+@QUICK
+@given(request=REQUEST)
+def test_any_request_whose_places_are_there_runs(loaded, request):
+    request = fitted(loaded, request)
+    trace = run_batch(loaded, [request])[0]  # no ValueError
+    check_trace(loaded, request)
+    assert set(request.masked) <= set(trace.encoding.mask_positions)
+    away = np.array([n not in request.hidden for n in range(len(trace))])
+    for key in request.hidden:
+        assert not trace.attention_probs[:, :, away, key].any()
+    for query, key in request.cut:
+        assert not trace.attention_probs[:, :, query, key].any()
 
 
 @QUICK

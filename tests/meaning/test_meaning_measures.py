@@ -45,6 +45,14 @@ def test_cosines_by_hand():
     assert unit(np.zeros(3)).tolist() == [0.0, 0.0, 0.0]
 
 
+def test_rounding_takes_no_cosine_beyond_one():
+    vectors = np.random.default_rng(0).normal(size=(200, 7))
+    lengths = np.linalg.norm(vectors, axis=1)
+    assert (np.einsum("nd,nd->n", vectors / lengths[:, None], vectors / lengths[:, None]) > 1).any()  # as it stands
+    assert np.abs(cosine_matrix(np.vstack([vectors, -vectors]))).max() == 1
+    assert max(float(cosine_to(one, one)) for one in vectors) == 1
+
+
 def test_whole_words_in_any_case(tiny_bert):
     encoding = encode(tiny_bert, "Dog dogs DOG, hotdog dog-dog")
     found = [encoding.text[start:end] for start, end, _ in word_places(encoding, " dog ")]

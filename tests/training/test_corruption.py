@@ -57,6 +57,13 @@ def test_all_masked_split_leaves_nothing_else():
     assert set(seen.outcome[seen.positions]) == {MASKED}
 
 
+def test_each_chance_of_a_split_is_its_own():
+    ids = np.arange(100, 10_100)
+    seen = corrupt(ids, np.zeros(10_000, dtype=bool), MASK, ids, np.random.default_rng(4), 1.0, (0.2, 0.7, 0.1))
+    shares = [np.mean(seen.outcome == kind) for kind in (MASKED, RANDOM, KEPT)]
+    assert shares == pytest.approx([0.2, 0.7, 0.1], abs=0.02)
+
+
 @pytest.mark.parametrize(("length", "order"), [(2, [0, 1]), (3, [0, 1, 2]), (6, [0, 4, 3, 2, 1, 5])])
 def test_reverse_order(length, order):
     assert reverse_order(length).tolist() == order

@@ -137,6 +137,29 @@ def test_nsp_counts_the_pairs_it_gets_right(tiny_bert, text, monkeypatch):
         assert found == {"accuracy": right / 5, "accuracy_std": 0.0, "n": 5}
 
 
+def test_held_out_pairs_say_what_follows_what(tiny_bert):
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"  # each piece stands once in its document
+    docs = ["\n".join(f"{letters[first + 2 * n]} {letters[first + 2 * n + 1]}" for n in range(9)) for first in (0, 18)]
+    loaded = load_model(tiny_bert)
+    special, pairs = evaluate.special_of(loaded), evaluate.held_out_pairs(loaded, docs, seed=3, tokens=2000)
+    assert evaluate.held_out_pairs(loaded, docs, seed=4, tokens=2000)[0][0].input_ids.tolist() != (
+        pairs[0][0].input_ids.tolist())
+    labels = [label for _, label in pairs]
+    assert set(labels) == {IS_NEXT, NOT_NEXT}
+    assert 0.3 < np.mean(labels) < 0.7
+    for sample, label in pairs:
+        ids = sample.input_ids.tolist()
+        first = ids.index(special.sep)
+        assert sample.token_type_ids.tolist() == [0] * (first + 1) + [1] * (len(ids) - first - 1)
+        assert (ids[0], ids[-1], ids.count(special.sep), sample.label) == (special.cls, special.sep, 2, label)
+        assert 4 <= len(ids) <= loaded.tokenizer.limit
+        assert not len(sample.positions)
+        follows = letters.index(loaded.tokenizer.token_of(ids[first + 1])) == (
+            letters.index(loaded.tokenizer.token_of(ids[first - 1])) + 1)
+        begins = ids[first + 1] == loaded.tokenizer.id_of(letters[18])  # the second document
+        assert (follows and not begins) == (label == IS_NEXT)
+
+
 def test_pieces_are_right_at_rank_0_and_among_five_up_to_rank_4():
     scores = [evaluate.PieceScores(np.log([0.5, 0.25, 0.125]), np.array([0, 4, 5])),
               evaluate.PieceScores(np.log([0.5]), np.array([0]))]

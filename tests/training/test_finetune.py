@@ -207,6 +207,10 @@ def test_question_rows_point_at_the_answer(tiny_bert, tmp_path):
         (ids, segments), (first, last) = row.sequences[0], row.target
         assert loaded.tokenizer.decode(list(ids[first : last + 1])) == "in paris"
         assert set(segments[first : last + 1]) == {1}
+        # [CLS] where ? [SEP], as much of the context as fits, and the [SEP] that closes it when a question is asked
+        assert [loaded.tokenizer.token_of(i) for i in (*ids[:4], ids[-1])] == ["[CLS]", "where", "?", "[SEP]", "[SEP]"]
+        assert (len(ids), ids.count(ids[-1])) == (loaded.tokenizer.limit, 2)
+        assert segments == (0,) * 4 + (1,) * (len(ids) - 4)
 
 
 def test_sentence_vectors_equal_embed(tiny_bert):

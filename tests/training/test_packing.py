@@ -13,6 +13,7 @@ from bert_core.training.packing import (
     NOT_NEXT,
     Lengths,
     Packed,
+    _stretch,
     pack,
     unigram_log_frequency,
     vocabulary_digest,
@@ -186,3 +187,37 @@ def test_nothing_but_abbreviations_takes_no_longer_a_character():
     began = time.process_time()
     assert len(corpus.sentences("A. " * 100_000)) == 1
     assert time.process_time() - began < 5  # 12 minutes where each boundary looked back to the start
+
+
+class Last(np.random.Generator):
+    """A generator whose whole numbers are the last that they may be."""
+
+    def integers(self, high: int) -> int:
+        return high - 1
+
+
+class Chance(np.random.Generator):
+    """A generator whose random() is what one wants."""
+
+    wanted: float
+
+    def random(self) -> float:
+        return self.wanted
+
+
+@pytest.mark.parametrize(("chance", "lengths"), [
+    (0.0, {50}), (0.0999, {50}), (0.1, set(range(12, 22))), (0.3999, set(range(12, 22))), (0.4, {21}),
+])
+def test_a_length_is_long_short_or_usual_by_its_share(chance, lengths):
+    rng = Chance(np.random.PCG64(0))
+    rng.wanted = chance
+    shares = Lengths(usual=21, longest=50, long_share=0.1, short_share=0.3)
+    assert {shares.draw(rng) for _ in range(300)} == lengths
+
+
+def test_a_stretch_may_begin_wherever_enough_of_the_document_follows():
+    doc, last = [f"{n:<10}" for n in range(10)], Last(np.random.PCG64(0))
+    assert _stretch(doc, 4, last) == doc[7:9]  # 5 letters a piece
+    assert _stretch(doc, 5, last) == doc[7:10]
+    assert _stretch(doc, 100, last) == doc
+    assert _stretch([], 4, last) == []
