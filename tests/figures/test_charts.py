@@ -230,7 +230,7 @@ def test_the_space_has_one_scale_on_both_axes_and_a_colour_a_class():
     vectors = np.random.default_rng(3).normal(size=(9, 4))
     figure = finetune.space_figure(vectors, np.arange(9), [f"<{n}>" for n in range(9)], [f"<{n}>" for n in range(9)])
     assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis.scaleratio) == ("x", 1)
-    assert [trace.marker.color for trace in figure.data] == [*finetune.CLASS_COLOURS, finetune.CLASS_COLOURS[0]]
+    assert [trace.marker.color for trace in figure.data] == [*theme.KINDS, theme.KINDS[0]]
     assert (figure.data[2].name, figure.data[2].text) == ("&lt;2&gt;", ("&lt;2&gt;",))
     places = finetune.main_axes(vectors)
     distances = [np.linalg.norm(table[0] - table[1:], axis=1) for table in (places, vectors)]
