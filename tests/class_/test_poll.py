@@ -37,6 +37,14 @@ def test_shares_and_probabilities(loaded):
     assert by_word[best].probability == pytest.approx(expected.max())
 
 
+def test_most_of_each_and_no_word_twice(loaded):
+    trace = trace_of(loaded, "the [MASK] barked")
+    own = [loaded.tokenizer.token_of(int(i)) for i in np.argsort(-trace.mlm_logits[0])[:4]]
+    guesses = compare_guesses(((own[1], 5), ("dog", 3), ("cat", 2)), trace, loaded, most=2)
+    assert [guess.word for guess in guesses] == [own[1], "dog", own[0]]  # two of the class's, two of the model's
+    assert [guess.share for guess in guesses] == [0.5, 0.3, 0.0]
+
+
 def test_a_word_of_several_pieces_has_no_probability(loaded):
     guesses = compare_guesses((("xylophone", 1),), trace_of(loaded, "the [MASK] barked"), loaded)
     assert guesses[0].probability is None

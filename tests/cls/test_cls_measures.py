@@ -47,6 +47,7 @@ def test_the_opened_head_gives_the_logits_of_the_run(checkpoint, architecture, h
     np.testing.assert_allclose(opened.products.sum(axis=1) + opened.bias, opened.logits)
     np.testing.assert_allclose(np.tanh(opened.dense), opened.pooled, atol=1e-6)
     assert len(opened.labels) == len(opened.logits)
+    assert (opened.labels == ("IsNext", "NotNext")) == (head == "nsp")
 
 
 def test_classes_have_the_checkpoints_own_names(tiny_classifier):

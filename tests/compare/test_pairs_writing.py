@@ -73,6 +73,8 @@ def test_judging_compares_good_with_bad(engine, readers):
     scores = compare_pairs.log_likelihoods(engine, readers.left, [t for p in pairs for t in (p.good, p.bad)])
     assert done == [2, 3]
     assert right == [scores[n] > scores[n + 1] for n in (0, 2, 4)]
+    ((_, tie),) = compare_pairs.judge(engine, {"gpt": [readers.left]}, [Pair("x", "the dog", "the dog")])
+    assert tie == {"gpt": [False]}
     parts = compare_pairs.tallies(pairs, right)
     assert parts["x"] == Tally(right[0] + right[2], 2)
     assert compare_pairs.overall(parts).count == 3
@@ -100,6 +102,12 @@ def test_writing_is_greedy_and_takes_no_specials(engine, readers):
     first = next(compare_writing.write(engine, readers.left, "the dog", 3))
     assert first.id == np.where(allowed, row, -np.inf).argmax()
     assert first.probability == pytest.approx(np.exp(compare.log_softmax(row)[first.id]), rel=1e-4)
+    written = list(compare_writing.write(engine, readers.left, "the dog", 4))
+    for n in (1, 2, 3):  # each reads all that was written before it
+        before = tuple((3 + m, written[m].id) for m in range(n))
+        row = engine.run(TraceRequest("the dog a a a a", model=readers.left, replaced=before)).lm_logits[2 + n]
+        assert written[n].id == np.where(allowed, row, -np.inf).argmax()
+        assert written[n].probability == pytest.approx(np.exp(compare.log_softmax(row)[written[n].id]), rel=1e-4)
 
 
 def test_writing_leaves_nothing_in_the_shared_cache(readers):
