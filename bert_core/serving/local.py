@@ -176,7 +176,8 @@ class LocalEngine:
 def _end(engine: weakref.ref[LocalEngine]) -> None:
     """At the interpreter's end: a thread that is still in torch then aborts it. A closed engine is long gone."""
     if (running := engine()) is not None:
-        running.close()
+        running._closed = True
+        running.room.end()
         running._worker.join(timeout=2)
 
 

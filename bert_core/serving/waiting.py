@@ -96,7 +96,7 @@ class WaitingRoom:
         self.most, self.most_a_visitor = most, most_a_visitor
         self._queues: OrderedDict[str, list[Ticket]] = OrderedDict()
         self._changed = threading.Condition()
-        self._closed = False
+        self._closed = self._ended = False
         self._anonymous = itertools.count()
 
     def __len__(self) -> int:
@@ -173,8 +173,8 @@ class WaitingRoom:
             Tickets of one group, or none if `timeout` seconds passed or the room was closed.
         """
         with self._changed:
-            self._changed.wait_for(lambda: bool(self._queues) or self._closed, timeout)
-            if not self._queues:
+            self._changed.wait_for(lambda: bool(self._queues) or self._closed or self._ended, timeout)
+            if self._ended or not self._queues:
                 return []
             expired = self._take_expired()
             batch = self._take_group(most)
@@ -225,6 +225,15 @@ class WaitingRoom:
         queue.remove(ticket)
         if not queue:
             del self._queues[ticket.visitor]
+
+    def end(self) -> None:
+        """At the process's end: no batch is given out any more, and whoever waits for an answer goes on waiting.
+
+        Told so, they would still run while the interpreter goes, which aborts it.
+        """
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
 
     def close(self) -> None:
         """Give up on everyone who waits; whoever waits for a batch is told that none will come."""

@@ -101,10 +101,11 @@ def test_lines_by_layer_stand_over_the_random_pair_with_its_spread():
     random, static, *others = figure.data
     assert (list(random.y), list(random.error_y.array)) == ([0.3, 0.2], [0.1, 0.4])
     assert "2,000 pairs" in random.name
-    assert (list(static.y), static.line.color) == ([0.5, 0.4], theme.POSITION)
+    assert (list(static.y), static.line.color) == ([0.5, 0.4], theme.TOKEN)
     assert [(line.name, line.line.color) for line in others] == [
-        ("same sense (3 pairs)", theme.BOTH_WAYS), ("different senses (4 pairs)", theme.ONE_WAY),
-        (mine.name, meaning.YOUR_LINES[0]), (more.name, meaning.YOUR_LINES[1])]
+        ("same sense (3 pairs)", theme.SAME_SENSE), ("different senses (4 pairs)", theme.OTHER_SENSE),
+        (mine.name, theme.KINDS[0]), (more.name, theme.KINDS[1])]
+    assert [line.marker.symbol for line in others] == ["circle", "circle-open", *meaning.SYMBOLS[:2]]
     assert [line.line.dash for line in others] == ["solid", "solid", "dashdot", "dashdot"]
     assert list(others[1].y) == [0.7, 0.1]
     assert figure.layout.yaxis.range == pytest.approx((-0.23, 1.03))  # 0.2 - 0.4, and a little room
@@ -124,12 +125,13 @@ def test_the_map_has_a_mark_for_each_sense_and_a_star_for_the_visitor():
 
     points = Projection(np.array([[1.0, 2], [3, 4], [5, 6], [7, 8]]), np.array([0.625, 0.25]))
     figure = meaning.map_figure(points, [at(n) for n in range(4)], ["river", meaning.YOURS, "money", "river"])
-    river, money, mine = figure.data
-    assert [trace.name for trace in figure.data] == ["river", "money", "your sentence"]
+    money, river, mine = figure.data  # by name, as in the chart by layer
+    assert [trace.name for trace in figure.data] == ["money", "river", "your sentence"]
     assert (list(river.x), list(river.y), list(money.x), list(mine.y)) == ([1, 7], [2, 8], [5], [4])
     assert river.customdata[1] == "sentence &lt;3&gt; of a bank"
     assert (mine.marker.symbol, mine.marker.color) == ("star", theme.NEUTRAL)
-    assert (river.marker.color, money.marker.color) == meaning.SENSES[:2]
+    assert (money.marker.color, river.marker.color) == theme.KINDS[:2]
+    assert (money.marker.symbol, river.marker.symbol) == meaning.SYMBOLS[:2]
     assert figure.layout.xaxis.title.text == "first component (62 % of the variance)"
     assert figure.layout.yaxis.title.text == "second component (25 % of the variance)"
 

@@ -130,12 +130,13 @@ def line_of(both: float, **others: float) -> str:
 
 def test_the_line_compares_with_the_model_that_was_trained_one_way():
     line = line_of(0.6, left=0.1, hidden=0.7)
-    assert line == ("Here the right side helps: BERT, both ways gives “dog” **60 %**, GPT, left only **10 %**.")
+    assert line == ("Here the right side helps: “dog” gets **60 %** from “BERT, both ways” and **10 %** from "
+                    "“GPT, left only”.")
     assert line_of(0.3, left=0.2001).startswith("Here the right side hardly matters")  # less than half as much again
     assert line_of(0.3, left=0.1999).startswith("Here the right side helps")
     assert line_of(0.2001, left=0.3).startswith("Here the right side hardly matters")
     assert line_of(0.1999, left=0.3).startswith("Here the one-way reader does better")
-    assert "BERT, right side hidden **70 %**" in line_of(0.1, hidden=0.7)
+    assert "**70 %** from “BERT, right side hidden”" in line_of(0.1, hidden=0.7)
     assert line_of(0.6) == ""
     assert compare_cards.side_by_side_line({"left": reading("left", [0.5, 0.5])}, "dog") == ""
     assert line_of(0.0099, left=0.0001).startswith("Nobody")

@@ -127,10 +127,10 @@ def test_the_word_that_took_most_look_ups_is_open_first():
 @pytest.mark.parametrize(("pad_to", "extra"), [(3, 0), (5, 0), (7, 2)])
 def test_padding_stands_on_the_right_and_is_masked(pad_to, extra):
     encoding = made_encoding(("a", "[SEP]", "b", "c", "[SEP]"))
-    rows = {row["kind"]: row["values"] for row in tokens.id_rows(encoding, pad_to, 8, has_segments=True)}
+    rows = {row["kind"]: row["values"] for row in tokens.id_rows(encoding, pad_to, 8, range(5), True)}
     assert rows == {"id": [10, 11, 12, 13, 14, *[8] * extra], "segment": [0, 0, 1, 1, 1, *[0] * extra],
                     "position": list(range(5 + extra)), "mask": [1, 1, 1, 1, 1, *[0] * extra]}
-    assert [row["kind"] for row in tokens.id_rows(encoding, 5, 8, has_segments=False)] == ["id", "position", "mask"]
+    assert [row["kind"] for row in tokens.id_rows(encoding, 5, 8, range(5), False)] == ["id", "position", "mask"]
 
 
 @pytest.mark.parametrize(("pieces", "words", "vocabulary", "note"), [
