@@ -22,6 +22,22 @@ def test_a_word_inside_longer_ones_is_found_as_a_whole_word(word):
     assert all(word.lower() in text.lower().replace(".", "").split() for text in held)
 
 
+@pytest.mark.parametrize(("text", "link", "word"), [
+    ("We sat on the Bank of the river.", {}, "bank"), ("We sat on a banker's chair.", {}, "Python"), ("", {}, "Python"),
+    ("We sat on the bank.", {"word": "bark"}, "bark"), ("We slept.", {"pair": "A bat flew by."}, "bat"),
+])
+def test_the_word_that_the_visitors_sentences_have_is_the_one_shown_first(text, link, word):
+    assert visit("meaning", text=text, **link).selectbox(key="word").value == word
+
+
+def test_a_word_stays_chosen_while_the_sentence_changes():
+    at = visit("meaning", text="We sat on the bank.")
+    at.selectbox(key="word").set_value("bark").run()
+    at.text_input(key="text").set_value("A bat flew by.").run()
+    assert at.selectbox(key="word").value == "bark"
+    assert "joins the picture" in said(at)
+
+
 def test_a_word_of_a_link_is_in_no_label():
     at = visit("meaning", view="Neighbours", word="your own word", own=IMAGE, text=f"One {IMAGE} here.",
                lines=f"Another {IMAGE} there.")

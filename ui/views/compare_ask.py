@@ -115,7 +115,7 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
         state.stop("There is no word to hide: type a sentence, or choose an example.")
     place = _place(encoding)
     question, is_gap = compare.question_at(encoding, place), place in encoding.mask_positions
-    widths = [4, *[2] * (is_gap + with_guesses), *[6] * beside]
+    widths = [4, *[2] * (is_gap + with_guesses), *[7] * beside]
     columns = iter(st.columns(widths, gap="small", vertical_alignment="bottom"))
     with next(columns):
         _examples(with_notes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +62,7 @@ def word_set(here: Here) -> WordSet | None:
     shipped = {entry["word"]: entry for entry in examples("meaning")["words"]}
     left, right = st.columns([1, 2], gap="medium")
     with left:
-        chosen = controls.choice("Word", [*shipped, OWN], "word", as_list=True)
+        chosen = controls.choice("Word", [*shipped, OWN], "word", _that_stands_here(here, shipped), as_list=True)
         word = controls.text("Your word", "own", "river", max_chars=60) if chosen == OWN else chosen
     with right:
         mine = _own_sentences(here)
@@ -78,6 +80,12 @@ def word_set(here: Here) -> WordSet | None:
     if not any(one.text in mine for one in found):
         say(f"Your sentence has no “{word}”. Type one that has it, and it joins the picture.")
     return result
+
+
+def _that_stands_here(here: Here, words: Iterable[str]) -> str | None:
+    """The first of the words that the visitor's sentences have, so that they join the picture at once."""
+    texts = f"{here.text}\n{here.pair or ''}"
+    return next((word for word in words if re.search(rf"\b{re.escape(word)}\b", texts, re.IGNORECASE)), None)
 
 
 def _own_sentences(here: Here) -> list[str]:
