@@ -115,8 +115,8 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
         state.stop("There is no word to hide: type a sentence, or choose an example.")
     place = _place(encoding)
     question, is_gap = compare.question_at(encoding, place), place in encoding.mask_positions
-    widths = [4, *[2] * (is_gap + with_guesses), *[7] * beside]
-    columns = iter(st.columns(widths, gap="small", vertical_alignment="bottom"))
+    widths = [4, *[2.4 if beside else 2] * (is_gap + with_guesses), *[7] * beside]
+    columns = iter(st.columns(widths, gap="small", vertical_alignment="top" if beside else "bottom"))
     with next(columns):
         _examples(with_notes)
     word, guesses = question.word, 5

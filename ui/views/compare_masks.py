@@ -31,8 +31,8 @@ def masks_and_heads(here: Here) -> None:
     heads = max(trace.config.num_attention_heads for trace in traces)
     with asked.beside, controls.row():
         only_mask = controls.choice("Show", ["attention", "mask"], "show", "attention") == "mask"
-        layer = controls.slider("Layer", 1, layers, "layer", min(2, layers), width=160) - 1
-        head = controls.slider("Head", 1, heads, "head", 1, width=160) - 1
+        layer = controls.slider("Layer", 1, layers, "layer", min(2, layers), width=105) - 1
+        head = controls.slider("Head", 1, heads, "head", 1, width=105) - 1
     components.mount("compare_maps", "compare_maps", _packed(readings, layer, head, only_mask),
                      _opener(layers, heads))
     for reader, reason in gaps.items():
