@@ -77,7 +77,7 @@ def accuracy_figure(
     for name, value in named_levels(baselines, chance):
         figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
                          annotation={"text": name, "font": {"size": 15}}, annotation_position="bottom right")
-    theme.style(figure, x="epochs (the more, the closer)", y="right on the test set", height=400)
+    theme.style(figure, x="epochs, later ones closer together", y="right on the test set", height=400)
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
     end, ticks = float(along(epochs)), [n for n in EPOCH_TICKS if n <= epochs]
     return figure.update_xaxes(range=[-0.02 * end, 1.02 * end], tickvals=along(ticks), ticktext=list(map(str, ticks)))
