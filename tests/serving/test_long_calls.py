@@ -171,7 +171,7 @@ def test_the_cluster_too_waits_for_work_as_long_as_it_may_take():
     waited = []
     response = SimpleNamespace(result=lambda timeout_s: waited.append(timeout_s))
     handle = SimpleNamespace(call=SimpleNamespace(remote=lambda *args: response))
-    engine = SimpleNamespace(_handle=handle, _named=lambda request: request,
+    engine = SimpleNamespace(_handle=handle, _named=lambda request: request, _made_here=frozenset(),
                              _answer=lambda *args: RayEngine._answer(None, *args))
     RayEngine.call(engine, eight_steps, TraceRequest("dog"))
     assert waited == [ALTOGETHER * 30]
