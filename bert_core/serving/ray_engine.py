@@ -95,24 +95,26 @@ class RayEngine:
         requests = [self._named(r) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
+        here = [request for request in missing if request.model in self._made_here]
+        fresh = self._fresh([request for request in missing if request not in here], here, visitor)
+        for request, trace in fresh.items() if keep else ():
+            self.cache.put(request, trace)
         metrics.cache_hits.inc(len(requests) - len(missing))
-        for request, trace in self._fresh(missing, visitor).items():
-            traces[request] = trace
-            if keep:
-                self.cache.put(request, trace)
-        if not any(request.model in self._made_here for request in missing):  # LocalEngine counts those
-            metrics.requests.inc(len(requests))
+        if len(here) < len(requests):  # LocalEngine counts and times those
+            metrics.requests.inc(len(requests) - len(here))
             metrics.latency.observe(time.perf_counter() - started)
+        traces |= fresh
         return [traces[request] for request in requests]
 
-    def _fresh(self, requests: Sequence[TraceRequest], visitor: str | None) -> dict[TraceRequest, Trace]:
+    def _fresh(
+        self, there: Sequence[TraceRequest], here: Sequence[TraceRequest], visitor: str | None
+    ) -> dict[TraceRequest, Trace]:
         """What no cache has: from the replicas, all at once, while this process runs the models made in it."""
-        here = [request for request in requests if request.model in self._made_here]
-        asks = {request: functools.partial(self._handle.run.remote, request)
-                for request in requests if request.model not in self._made_here}
-        waits = [(request, ask, ask()) for request, ask in asks.items()]
-        traces = {request: self._here.run(request, visitor) for request in here}
-        return traces | {request: from_message(self._answer(answer, ask)) for request, ask, answer in waits}
+        asks = [functools.partial(self._handle.run.remote, request) for request in there]
+        waits = [(ask, ask()) for ask in asks]
+        traces = dict(zip(here, self._here.run_many(here, visitor), strict=True)) if here else {}
+        return traces | {request: from_message(self._answer(answer, ask))
+                         for request, (ask, answer) in zip(there, waits, strict=True)}
 
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None) -> Value:
         request = self._named(request)
