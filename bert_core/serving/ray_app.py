@@ -14,6 +14,7 @@ from ray import serve
 
 from bert_core.serving.engine import Steps, Value
 from bert_core.serving.local import MAX_BATCH, LocalEngine
+from bert_core.serving.waiting import MAX_WAITING
 from bert_core.trace import Trace, TraceRequest
 
 DEPLOYMENT = "encoder"
@@ -27,7 +28,8 @@ def to_message(trace: Trace) -> dict[str, Any]:
             "gaps": dict(trace.gaps)}
 
 
-@serve.deployment(name=DEPLOYMENT, num_replicas=2, max_ongoing_requests=128, health_check_period_s=2)
+@serve.deployment(name=DEPLOYMENT, num_replicas=2, max_ongoing_requests=128, max_queued_requests=MAX_WAITING,
+                  health_check_period_s=2)
 class Encoder:
     """One replica: a LocalEngine without a cache behind Serve's batching.
 
@@ -53,9 +55,11 @@ class Encoder:
                     answers.append(error)
         return answers
 
-    async def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value | Exception:
+    async def call(
+        self, visitor: str | None, steps: Steps[Value], request: TraceRequest, *rest: Any
+    ) -> Value | Exception:
         """As LocalEngine.call, beside the batches; an error is an answer too."""
-        work = functools.partial(self.engine.call, steps, request, *rest)
+        work = functools.partial(self.engine.call, steps, request, *rest, visitor=visitor)
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work)
         except Exception as error:

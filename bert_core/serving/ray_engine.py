@@ -14,7 +14,6 @@ from typing import Any
 
 import ray
 from ray import serve
-from ray.exceptions import RayError
 
 from bert_core.load import Loaded
 from bert_core.serving import metrics
@@ -22,11 +21,9 @@ from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.engine import Check, Steps, Value
 from bert_core.serving.local import LocalEngine
 from bert_core.serving.ray_app import APPLICATION, DEPLOYMENT, app
-from bert_core.serving.waiting import ALTOGETHER, DEADLINE, Busy, TimedOut
+from bert_core.serving.ray_calls import WINDOW, Calls
+from bert_core.serving.waiting import ALTOGETHER, DEADLINE
 from bert_core.trace import Trace, TraceRequest
-
-#: A request is read-only, so that one whose replica died is simply asked again.
-_TRIES = 4
 
 
 def from_message(message: dict[str, Any]) -> Trace:
@@ -76,6 +73,7 @@ class RayEngine:
     def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES, check: Check | None = None):
         self.default, self.check = default, check
         self.cache = TraceCache(cache_bytes)
+        self._calls = Calls()
         self._here = LocalEngine(default, cache_bytes=0, check=check)
         self._made_here: frozenset[str] = frozenset()
         self._registers = threading.Lock()
@@ -109,38 +107,28 @@ class RayEngine:
     def _fresh(
         self, there: Sequence[TraceRequest], here: Sequence[TraceRequest], visitor: str | None
     ) -> dict[TraceRequest, Trace]:
-        """What no cache has: from the replicas, all at once, while this process runs the models made in it."""
+        """What no cache has: from the replicas, while this process runs the models made in it."""
         asks = [functools.partial(self._handle.run.remote, request) for request in there]
-        waits = [(ask, ask()) for ask in asks]
-        traces = dict(zip(here, self._here.run_many(here, visitor), strict=True)) if here else {}
-        return traces | {request: from_message(self._answer(answer, ask))
-                         for request, (ask, answer) in zip(there, waits, strict=True)}
+        messages: list[dict[str, Any]] = []
+        with self._calls.begin(visitor) as call:
+            waits = [(call.send(ask), ask) for ask in asks[:WINDOW]]
+            traces = dict(zip(here, self._here.run_many(here, visitor), strict=True)) if here else {}
+            while waits:
+                messages += [call.answer(response, ask, DEADLINE) for response, ask in waits]
+                waits = [(call.send(ask), ask) for ask in asks[len(messages):len(messages) + WINDOW]]
+        return traces | dict(zip(there, map(from_message, messages), strict=True))
 
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None) -> Value:
         request = self._named(request)
         if request.model in self._made_here:
             return self._here.call(steps, request, *rest, visitor=visitor)
-        ask = functools.partial(self._handle.call.remote, steps, request, *rest)
-        return self._answer(ask(), ask, ALTOGETHER * DEADLINE)
+        ask = functools.partial(self._handle.call.remote, visitor, steps, request, *rest)
+        with self._calls.begin(visitor) as call:
+            return call.answer(call.send(ask), ask, ALTOGETHER * DEADLINE)
 
     def _named(self, request: TraceRequest) -> TraceRequest:
         """The request with its model's name, if that may be used."""
         return replace(request, model=self._allowed(request.model or self.default))
-
-    def _answer(self, response: Any, ask: Callable[[], Any], seconds: float = DEADLINE) -> Any:
-        """Wait so long for an answer; ask another replica if this one died."""
-        for _ in range(_TRIES):
-            try:
-                answer = response.result(timeout_s=seconds)
-            except TimeoutError:
-                raise TimedOut("the cluster had no time for this within the limit; try again") from None
-            except RayError:
-                response = ask()
-                continue
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-        raise Busy("the cluster lost this request several times; is a replica still running?")
 
     def loaded(self, name: str | None = None) -> Loaded:
         """Tokenizer, config and weights for the views that read them directly."""

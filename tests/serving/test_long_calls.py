@@ -166,12 +166,12 @@ def test_the_rest_of_an_older_call_gives_way_to_a_newer_one(engine, monkeypatch)
 
 @pytest.mark.cluster
 def test_the_cluster_too_waits_for_work_as_long_as_it_may_take():
+    from bert_core.serving.ray_calls import Calls
     from bert_core.serving.ray_engine import RayEngine
 
     waited = []
     response = SimpleNamespace(result=lambda timeout_s: waited.append(timeout_s))
     handle = SimpleNamespace(call=SimpleNamespace(remote=lambda *args: response))
-    engine = SimpleNamespace(_handle=handle, _named=lambda request: request, _made_here=frozenset(),
-                             _answer=lambda *args: RayEngine._answer(None, *args))
+    engine = SimpleNamespace(_handle=handle, _named=lambda request: request, _made_here=frozenset(), _calls=Calls())
     RayEngine.call(engine, eight_steps, TraceRequest("dog"))
     assert waited == [ALTOGETHER * 30]

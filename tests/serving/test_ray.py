@@ -1,8 +1,10 @@
 """Ray Serve for real: two replicas, one killed under load, nothing lost or crossed."""
 
+import functools
 import os
 import signal
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from prometheus_client import REGISTRY
 
 from bert_core.load import load_model
 from bert_core.measures.attribution import Target, finish, leave_one_out
+from bert_core.serving.waiting import MAX_WAITING, Busy, Superseded
 from bert_core.trace import TraceRequest, run_batch
 
 pytestmark = pytest.mark.cluster
@@ -124,13 +127,108 @@ def test_a_replica_killed_under_load_loses_nothing(engine, tiny_bert):
         np.testing.assert_allclose(hidden, alone.hidden_states[-1], atol=2e-5)
 
 
-def test_a_request_that_fails_on_a_replica_is_not_asked_again(engine):
+def test_a_request_that_fails_on_a_replica_is_not_asked_again():
+    from bert_core.serving.ray_calls import Call
+
     asked = []
 
     class Failed:
         def result(self, timeout_s):
             return RuntimeError("out of memory")
 
+        def cancel(self):
+            raise AssertionError("it has its answer")
+
+    call = Call()
+
+    def ask() -> Failed:
+        asked.append(1)
+        return Failed()
+
     with pytest.raises(RuntimeError, match="out of memory"):
-        engine._answer(Failed(), lambda: asked.append(1))
-    assert not asked
+        call.answer(call.send(ask), ask, 30.0)
+    call.give_up()
+    assert asked == [1]
+
+
+def many(name: str, count: int) -> list[TraceRequest]:
+    return [TraceRequest(text=f"{name} dog " + "cat " * n, all_logits=True) for n in range(1, count + 1)]
+
+
+def test_a_newer_call_of_a_visitor_gives_up_what_is_left_of_the_older(engine):
+    ended: dict[str, object] = {}
+
+    def ask(name: str, visitor: str, count: int) -> threading.Thread:
+        def work() -> None:
+            try:
+                ended[name] = [trace.encoding.text for trace in engine.run_many(many(name, count), visitor)]
+            except Exception as error:
+                ended[name] = error
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        return thread
+
+    threads = [ask("older", "anna", 400), ask("other", "ben", 40)]
+    while "anna" not in engine._calls._newest:
+        time.sleep(0.001)
+    threads.append(ask("newer", "anna", 2))
+    for thread in threads:
+        thread.join(120)
+    assert isinstance(ended["older"], Superseded)
+    assert ended["newer"] == [request.text for request in many("newer", 2)]
+    assert ended["other"] == [request.text for request in many("other", 40)]
+    assert not engine._calls._newest
+
+
+def test_who_asks_for_hundreds_leaves_room_for_the_others(engine):
+    """A call has a window of requests at the cluster; one that comes later isn't behind all of them."""
+    took: dict[str, float] = {}
+
+    def ask(name: str, count: int) -> None:
+        started = time.perf_counter()
+        engine.run_many(many(name, count), name)
+        took[name] = time.perf_counter() - started
+
+    ask("warm", 2)
+    long = threading.Thread(target=ask, args=("long", 400))
+    long.start()
+    while "long" not in engine._calls._newest:
+        time.sleep(0.001)
+    ask("short", 1)
+    long.join(120)
+    assert took["short"] < took["long"] / 4
+
+
+def test_a_full_cluster_says_so(engine, tiny_bert):
+    from ray import serve
+
+    from bert_core.serving.ray_app import Encoder
+    from bert_core.serving.ray_calls import Call
+
+    small = Encoder.options(num_replicas=1, max_ongoing_requests=1, max_queued_requests=2)
+    handle = serve.run(small.bind(tiny_bert), name="small", route_prefix=None)
+    try:
+        call, problems, answers = Call(), [], []
+        asks = [functools.partial(handle.run.remote, request) for request in many("full", 60)]
+        for response, ask in [(call.send(ask), ask) for ask in asks]:
+            try:
+                answers.append(call.answer(response, ask, 60.0))
+            except Busy as problem:
+                problems.append(str(problem))
+        assert answers
+        assert problems
+        assert all("requests wait already; try again in a moment" in problem for problem in problems)
+    finally:
+        serve.delete("small")
+
+
+def test_the_bound_of_what_waits_is_the_same_on_a_cluster_of_one_s_own():
+    import yaml
+
+    from bert_core.serving.ray_app import Encoder
+
+    root = Path(__file__).resolve().parents[2]
+    (deployment,) = yaml.safe_load((root / "deploy/serve.yaml").read_text())["applications"][0]["deployments"]
+    assert deployment["max_queued_requests"] == Encoder._deployment_config.max_queued_requests == MAX_WAITING
+    assert deployment["max_ongoing_requests"] == Encoder._deployment_config.max_ongoing_requests

@@ -1,0 +1,113 @@
+"""Calls to a cluster by visitor: a newer one gives up what is left of the older.
+
+The waiting room (waiting.py) stands before one worker. A cluster has queues of
+its own, one for each process that asks and one for each replica, bounded in
+ray_app.py; of one call they hold `WINDOW` requests at a time, so that who asks
+for hundreds leaves room for the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ray.exceptions import RayError
+from ray.serve.exceptions import BackPressureError, RayServeException
+
+from bert_core.serving.local import MAX_BATCH
+from bert_core.serving.waiting import Busy, Superseded, TimedOut
+
+#: Requests of one call that the cluster has at once: a batch.
+WINDOW = MAX_BATCH
+#: A request is read-only, so that one whose replica died is simply asked again.
+_TRIES = 4
+
+#: Sends a request; gives Ray Serve's response, whose `result` waits for the answer.
+Ask = Callable[[], Any]
+
+
+class Call:
+    """One call's requests on the cluster; another thread may give it up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._unanswered: list[Any] = []
+        self._given_up = False
+
+    def send(self, ask: Ask) -> Any:
+        """Ask the cluster.
+
+        Raises:
+            Superseded: the call was given up.
+        """
+        with self._lock:
+            if self._given_up:
+                raise Superseded("a newer request took this one's place")
+            response = ask()
+            self._unanswered.append(response)
+        return response
+
+    def answer(self, response: Any, ask: Ask, seconds: float) -> Any:
+        """Wait so long for an answer; ask another replica if this one died.
+
+        Raises:
+            Superseded: the call was given up.
+            TimedOut: no replica had the time.
+            Busy: too many requests wait for a replica, or none is there.
+            Exception: what the replica answered.
+        """
+        for _ in range(_TRIES):
+            try:
+                answer = response.result(timeout_s=seconds)
+            except TimeoutError:
+                raise TimedOut("the cluster had no time for this within the limit; try again") from None
+            except RayError:  # its replica died, or it was cancelled, which the next line tells
+                response = self.send(ask)
+                continue
+            except BackPressureError as full:
+                raise Busy(f"{full.args[0]} requests wait already; try again in a moment") from None
+            except RayServeException:
+                break
+            with self._lock, contextlib.suppress(ValueError):  # given up meanwhile
+                self._unanswered.remove(response)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        raise Busy("the cluster lost this request several times; is a replica still running?")
+
+    def give_up(self) -> None:
+        """Let the cluster drop what has no answer yet."""
+        with self._lock:
+            self._given_up = True
+            left, self._unanswered = self._unanswered, []
+        for response in left:
+            with contextlib.suppress(RayError, RayServeException):  # it was refused or lost already
+                response.cancel()
+
+
+class Calls:
+    """The newest call of each visitor who waits for one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._newest: dict[str, Call] = {}
+
+    @contextlib.contextmanager
+    def begin(self, visitor: str | None) -> Iterator[Call]:
+        """A call of this visitor, whose older one is given up; None is somebody new each time."""
+        call = Call()
+        with self._lock:
+            older = self._newest.get(visitor) if visitor is not None else None
+            if visitor is not None:
+                self._newest[visitor] = call
+        if older is not None:
+            older.give_up()
+        try:
+            yield call
+        finally:
+            call.give_up()
+            with self._lock:
+                if self._newest.get(visitor) is call:
+                    del self._newest[visitor]
