@@ -63,6 +63,11 @@ class Loaded:
     def config(self) -> BertConfig:
         return self.model.config
 
+    @property
+    def averages_tokens(self) -> bool:
+        """Whether its sentence classifier reads the mean of all last vectors, not one token's."""
+        return not isinstance(self.model, Model) and self.model.averages_tokens
+
 
 def shipped_names() -> tuple[str, ...]:
     """Names of the models in assets/models, the twins first."""

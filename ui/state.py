@@ -325,5 +325,5 @@ def dropped() -> list[str]:
     now = time.monotonic()
     fresh = {key: (raw, since) for key, (raw, since) in notices.items() if now - since < NOTICE_SECONDS}
     st.session_state["_dropped"] = fresh
-    return [f"The link's value “{raw}” for “{key}” can't be used here and was left out."
+    return [f"The address has “{raw}” for “{key}”, which can't be used with what is on screen; it was left out."
             for key, (raw, _) in fresh.items()]

@@ -44,6 +44,11 @@ class ForeignModel:
     takes: frozenset[str]
 
     @property
+    def averages_tokens(self) -> bool:
+        """Whether its sentence classifier reads the mean of all last vectors (some ModernBERTs), not one token's."""
+        return getattr(self.module.config, "classifier_pooling", "cls") == "mean" and "classification" in self.heads
+
+    @property
     def dtype(self) -> torch.dtype:
         return next(self.module.parameters()).dtype
 

@@ -93,10 +93,20 @@ def test_a_classifier_without_cls_is_asked_at_its_last_token(gpt2):
 
 
 @pytest.mark.parametrize(("name", "architecture", "pattern"), [
-    ("GPT-2", "GPT2", "A B."), ("RoBERTa", "Roberta", "<s> A </s> </s> B </s>, and answered from <s>."),
+    ("GPT-2", "GPT2", "A B, and answered from the last token."), ("RoBERTa", "Roberta", "<s> A </s> </s> B </s>, and answered from <s>."),
     ("BERT", "Bert", "[CLS] A [SEP] B [SEP], and answered from [CLS].")])
 def test_a_pair_is_said_as_this_model_gets_it(family, monkeypatch, name, architecture, pattern):
     changes = {"pad_token_id": 0} if name == "GPT-2" else {}
     monkeypatch.setenv("BOTH_WAYS_MODEL", family(name, f"{architecture}ForSequenceClassification", **changes))
     at = visit("tasks", view="Sentence pairs", text=TEXT, pair="a cat")
     assert f"as one input, {html.escape(pattern)}" in said(at)
+
+
+def test_a_head_that_reads_the_mean_is_not_said_to_read_cls(family, monkeypatch):
+    for pooling, where in (("mean", "the mean of all tokens"), ("cls", "[CLS]")):
+        folder = family("ModernBERT", "ModernBertForSequenceClassification", classifier_pooling=pooling)
+        monkeypatch.setenv("BOTH_WAYS_MODEL", folder)
+        assert f"answered from {where}" in said(visit("tasks", view="Sentence pairs", text=TEXT, pair="a cat"))
+        assert ("reads the mean of all tokens" in said(visit("cls", view="Answer", text=TEXT))) == (pooling == "mean")
+        words = said(visit("attention", view="Attribution", text=TEXT, explain="The class"))
+        assert f"as read at {where}" in words

@@ -26,7 +26,7 @@ from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
-from ui.views.cls_reader import place_and_name
+from ui.views.cls_reader import answers_from, place_and_name
 
 #: Longest inputs, in tokens, for which a method answers soon enough on two cores.
 LONGEST_PATH, LONGEST_LEFT_OUT = 192, 96
@@ -161,8 +161,9 @@ def _class(here: Here) -> Question:
     logits = state.trace(_only(request, "logits")).logits
     best, labels = int(logits.argmax()), state.loaded(model).config.id2label
     label = labels[best] if labels else f"class {best}"
-    place, name = place_and_name(model, state.loaded(model).tokenizer.encode(request.text, request.pair))
-    return Question(request, Target("classification", best), place, _words(label, f"as read at {name}", model))
+    encoding = state.loaded(model).tokenizer.encode(request.text, request.pair)
+    place, where = place_and_name(model, encoding)[0], f"as read at {answers_from(model, encoding)}"
+    return Question(request, Target("classification", best), place, _words(label, where, model))
 
 
 def _follows(here: Here) -> Question:

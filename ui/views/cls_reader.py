@@ -15,10 +15,18 @@ def place_and_name(model: str, encoding: Encoding) -> tuple[int, str]:
     return place, encoding.tokens[place] if tokenizer.has_cls else "the last token"
 
 
+def answers_from(model: str, encoding: Encoding) -> str:
+    """What this model's classifier reads, in a sentence: '[CLS]', 'the last token', 'the mean of all tokens'."""
+    return "the mean of all tokens" if state.loaded(model).averages_tokens else place_and_name(model, encoding)[1]
+
+
 def say_name(here: Here) -> None:
-    """One line where this model has another token in the place of [CLS]."""
+    """One line where this model has another token in the place of [CLS], or reads them all."""
     _, name = place_and_name(here.model, here.encoding)
-    if not state.loaded(here.model).tokenizer.has_cls:
+    if state.loaded(here.model).averages_tokens:
+        notices.note(f"The head of {here.model} reads the mean of all tokens' last vectors, not {ROLES['cls']}'s alone; "
+                     f"what this page shows of {name} is a part of what its answer is made of.")
+    elif not state.loaded(here.model).tokenizer.has_cls:
         notices.note(f"{here.model} puts no {ROLES['cls']} before its input; its head reads {name}, which here stands "
                      f"for what this page calls {ROLES['cls']}.")
     elif name != ROLES["cls"]:

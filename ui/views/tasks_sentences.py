@@ -14,6 +14,7 @@ from ui import components, notices, shell, state
 from ui.state import Here
 from ui.tables import Numbers
 from ui.views.cls_answer import answer, labels_of, side, verdict
+from ui.views.cls_reader import answers_from
 from ui.views.task_models import examples, or_example, say, share, signed, try_buttons
 
 PARTS = ("hidden_states", "token_embeddings")
@@ -52,7 +53,7 @@ def _draw_classifier(here: Here) -> None:
     trace = state.trace(here.request(parts=("logits",)))
     result = answer(trace)
     verdict([side(result, labels_of(trace))], "pair_verdict", f"{here.model} on the pair")
-    place = f", and answered from {trace.encoding.tokens[0]}" if state.loaded(here.model).tokenizer.has_cls else ""
+    place = f", and answered from {answers_from(here.model, trace.encoding)}"
     say(f"{here.model} read both sentences as one input, {_pattern(trace.encoding)}{place}.")
 
 
