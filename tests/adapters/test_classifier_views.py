@@ -93,7 +93,8 @@ def test_a_classifier_without_cls_is_asked_at_its_last_token(gpt2):
 
 
 @pytest.mark.parametrize(("name", "architecture", "pattern"), [
-    ("GPT-2", "GPT2", "A B, and answered from the last token."), ("RoBERTa", "Roberta", "<s> A </s> </s> B </s>, and answered from <s>."),
+    ("GPT-2", "GPT2", "A B, and answered from the last token."),
+    ("RoBERTa", "Roberta", "<s> A </s> </s> B </s>, and answered from <s>."),
     ("BERT", "Bert", "[CLS] A [SEP] B [SEP], and answered from [CLS].")])
 def test_a_pair_is_said_as_this_model_gets_it(family, monkeypatch, name, architecture, pattern):
     changes = {"pad_token_id": 0} if name == "GPT-2" else {}

@@ -193,6 +193,8 @@ def test_the_experiment_runs_to_its_end():
     assert set(job.right) == {"twin-bert", "twin-gpt", "twin-rtl", "twin-gpt × twin-rtl"}
     figure = json.loads(at.get("plotly_chart")[0].proto.spec)
     assert len(figure["data"]) == 4
+    assert figure["data"][0]["y"][0] == "all together"
+    assert f"Judged right: twin-bert {sum(job.right['twin-bert'])} of 14, twin-gpt" in said(at)
 
 
 def test_a_stopped_experiment_keeps_what_it_has():

@@ -213,7 +213,7 @@ def test_the_poll_has_shares_and_probabilities_side_by_side():
     shares, model = figure.data
     assert (list(shares.y), list(shares.x), list(model.x)) == (["dog", "&lt;b&gt;"], [0.75, 0.25], [0.2, None])
     assert (model.name, tuple(figure.layout.xaxis.range)) == ("m&lt;", (0, 1))
-    assert (shares.marker.color, model.marker.color) == (theme.SEGMENT, theme.BOTH_WAYS)
+    assert (shares.marker.color, model.marker.color) == (class_poll.PEOPLE, theme.BOTH_WAYS)
     assert figure.layout.yaxis.autorange == "reversed"
 
 

@@ -13,6 +13,7 @@ from qrcode.exceptions import DataOverflowError
 
 from bert_core.counting import counted
 from bert_core.figures.class_poll import poll_figure
+from bert_core.figures.masking import percent
 from bert_core.measures.poll import compare_guesses
 from bert_core.serving import Superseded
 from bert_core.serving.rooms import MAX_ANSWER, MAX_VALUE, Poll, RoomError, RoomState
@@ -151,7 +152,7 @@ def _result(here: Here, code: str, key: str, poll: Poll) -> None:
         return
     components.chart(poll_figure(guesses, here.model), "poll")
     rows = [(g.word, f"{100 * g.share:.0f} %",
-             "not one piece" if g.probability is None else f"{100 * g.probability:.1f} %") for g in guesses]
+             "not one piece" if g.probability is None else percent(g.probability)) for g in guesses]
     draw(table("The class and the model", ["word", "class", here.model], rows, (1, 2)))
 
 

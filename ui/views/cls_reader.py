@@ -24,8 +24,8 @@ def say_name(here: Here) -> None:
     """One line where this model has another token in the place of [CLS], or reads them all."""
     _, name = place_and_name(here.model, here.encoding)
     if state.loaded(here.model).averages_tokens:
-        notices.note(f"The head of {here.model} reads the mean of all tokens' last vectors, not {ROLES['cls']}'s alone; "
-                     f"what this page shows of {name} is a part of what its answer is made of.")
+        notices.note(f"The head of {here.model} reads the mean of all tokens' last vectors, not {ROLES['cls']}'s "
+                     f"alone; what this page shows of {name} is a part of what its answer is made of.")
     elif not state.loaded(here.model).tokenizer.has_cls:
         notices.note(f"{here.model} puts no {ROLES['cls']} before its input; its head reads {name}, which here stands "
                      f"for what this page calls {ROLES['cls']}.")

@@ -152,13 +152,15 @@ def _draw() -> None:
 
 
 def _chart(job: Job) -> None:
-    parts = job.tallies()
+    parts = {model: {"all together": compare_pairs.overall(tallies), **tallies}
+             for model, tallies in job.tallies().items()}
+    totals = [(model, tallies["all together"]) for model, tallies in parts.items()]
+    say("Judged right: " + ", ".join(f"{model} {total.right} of {total.count}" for model, total in totals) + ".")
     rows = []
     for model, tallies in parts.items():
-        for kind, tally in [*tallies.items(), ("all together", compare_pairs.overall(tallies))]:
+        for kind, tally in tallies.items():
             low, high = tally.interval
             rows.append((kind, model, f"{tally.right} of {tally.count}", f"{100 * tally.accuracy:.0f} %",
                          f"{100 * low:.0f} to {100 * high:.0f} %"))
-    whole = {model: {**tallies, "all together": compare_pairs.overall(tallies)} for model, tallies in parts.items()}
-    components.chart(figures.pairs_figure(whole, job.looks), f"pairs_{job.done}", Numbers(
+    components.chart(figures.pairs_figure(parts, job.looks), f"pairs_{job.done}", Numbers(
         "Minimal pairs judged right", ("phenomenon", "model", "right", "share", "95 % interval"), rows))
