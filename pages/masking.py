@@ -1,15 +1,18 @@
 """Masking: what goes in the gap?"""
 
 from ui import controls, shell
-from ui.views import masking, masking_more
+from ui.views import masking, masking_layers, masking_more
 
 here = shell.open_page()
 masking.need_head(here)
 with controls.row("center"):
-    view = controls.view(["Fill the gap", "Before and after", "Two sentences", "80/10/10", "Pseudo-perplexity"])
+    view = controls.view(["Fill the gap", "Layer by layer", "Before and after", "Two sentences", "80/10/10",
+                          "Pseudo-perplexity"])
     guesses = controls.slider("Guesses", 3, 20, "k", 6, width=180) if view == "Fill the gap" else 0
 if view == "Fill the gap":
     masking.fill_in(here, guesses)
+elif view == "Layer by layer":
+    masking_layers.layer_by_layer(here)
 elif view == "Before and after":
     masking_more.before_and_after(here)
 elif view == "Two sentences":
