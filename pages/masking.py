@@ -1,13 +1,13 @@
 """Masking: what goes in the gap?"""
 
 from ui import controls, shell
-from ui.views import masking, masking_layers, masking_more
+from ui.views import masking, masking_layers, masking_more, masking_swap
 
 here = shell.open_page()
 masking.need_head(here)
 with controls.row("center"):
-    view = controls.view(["Fill the gap", "Layer by layer", "Before and after", "Two sentences", "80/10/10",
-                          "Pseudo-perplexity"])
+    view = controls.view(["Fill the gap", "Layer by layer", "Before and after", "Two sentences", "Swap vectors",
+                          "80/10/10", "Pseudo-perplexity"])
     guesses = controls.slider("Guesses", 3, 20, "k", 6, width=180) if view == "Fill the gap" else 0
 if view == "Fill the gap":
     masking.fill_in(here, guesses)
@@ -17,6 +17,8 @@ elif view == "Before and after":
     masking_more.before_and_after(here)
 elif view == "Two sentences":
     masking_more.two_sentences(here)
+elif view == "Swap vectors":
+    masking_swap.swap(here)
 elif view == "80/10/10":
     masking_more.simulator(here)
 else:

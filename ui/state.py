@@ -32,7 +32,7 @@ DEFAULT_TEXT = "The babysitter opened the [MASK] and read the first chapter."
 #: and stay exact, as all other pages do.
 FAST = "fast"
 FAST_PAGES = {
-    "masking": ("Layer by layer", "80/10/10", "Pseudo-perplexity"),
+    "masking": ("Layer by layer", "Swap vectors", "80/10/10", "Pseudo-perplexity"),
     "attention": ("Step by step", "Roles", "Act", "Attribution", "bertviz", "Export"),
     "compare": ("Masks and heads", "Reveal", "Surprise", "Writing", "Experiment"),
 }

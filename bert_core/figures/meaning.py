@@ -134,7 +134,7 @@ def _wrapped(one: Occurrence) -> str:
     return "<br>".join(escape(line) for line in textwrap.wrap(text, 48))
 
 
-def short_cosine(value: float) -> str:
+def short_number(value: float) -> str:
     """Two places without the leading zero, as statistics writes correlations: .47, −.05, 1."""
     text = f"{value:.2f}".replace("-", "−")
     return "1" if text == "1.00" else text.replace("0.", ".", 1)
@@ -152,7 +152,7 @@ def matrix_figure(cosines: Array, names: Sequence[str], title: str, ink: str = t
         z=cosines, x=list(names), y=list(names), zmin=-1, zmax=1, colorscale=theme.signed_scale(ink), showscale=False,
         xgap=2, ygap=2, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
     if len(names) <= MOST_NUMBERED:
-        written = [[short_cosine(value) for value in row] for row in cosines]
+        written = [[short_number(value) for value in row] for row in cosines]
         theme.label_cells(figure, (names, names), written, ink, 14)
     theme.style(figure, "", "", height=390)
     figure.update_layout(title={"text": escape(title), "font": {"size": 16}}, margin={"t": 46})

@@ -151,7 +151,7 @@ def test_a_long_sentence_is_shown_around_its_word():
     (0.474, ".47"), (-0.05, "−.05"), (0.996, "1"), (-0.999, "−1.00"), (0.0, ".00"),
 ])
 def test_cosines_are_short(value, written):
-    assert meaning.short_cosine(value) == written
+    assert meaning.short_number(value) == written
 
 
 @pytest.mark.parametrize(("count", "written"), [(9, 81), (10, 0)])
