@@ -11,10 +11,10 @@ from ui.views.class_lessons import Lesson, lessons
 VIEWS = {
     "tokens": ("Step by step", "Step by step"),
     "embeddings": ("The sum", "Switch off and shuffle"),
-    "gap": ("Fill the gap", "Fill the gap"),
+    "gap": ("Fill the gap", "Fill the gap", "Layer by layer"),
     "masking": ("80/10/10", "Paper tables"),
     "attention": ("All heads", "Step by step"),
-    "proof": ("Act", "Attribution"),
+    "proof": ("Act", "Attribution", "Swap vectors"),
     "both-ways": ("Side by side", "Reveal"),
     "cls": ("Answer",),
     "nsp": ("Next sentence",),
