@@ -18,7 +18,8 @@ PAGES = ("tokens", "embeddings", "attention", "masking", "compare", "cls", "mean
 VIEWS = [(page, view) for page in PAGES
          for view in tomllib.loads((shell.PROSE / f"{page}.toml").read_text(encoding="utf-8"))["reading"]]
 #: Views of the tables and lines of this project's own model.
-OWN_LAYERS = {("embeddings", "The sum"), ("embeddings", "Positions"), ("embeddings", "Neighbours"), ("code", "Walk")}
+OWN_LAYERS = {("embeddings", "The sum"), ("embeddings", "Positions"), ("embeddings", "Neighbours"), ("code", "Walk"),
+              ("masking", "Layer by layer")}
 MODELS = ("GPT-2", "DeBERTa")
 MORE = ("FlauBERT", "ModernBERT", "unknown: MPNet", "ALBERT", "ELECTRA, discriminator", "RoBERTa")
 
@@ -29,7 +30,7 @@ def missing(folder: str, page: str, view: str) -> str:
     if page == "masking" and "mlm" not in model.heads:
         return "has no trained masked-LM head"
     if (page, view) in OWN_LAYERS and not isinstance(model, Model):
-        return "runs through transformers' own"
+        return "runs through transformers"
     return ""
 
 
