@@ -44,7 +44,7 @@ def test_a_hidden_word_is_hidden_in_both():
 @pytest.mark.parametrize(("text", "swapped", "says"), [
     (DOGS, OTHER, "The two have 10 and 15 tokens"), (DOGS, DOGS, "Type the sentence again with a word changed"),
     (DOGS, " ", "Type the sentence again with a word changed"),
-    (DOGS, "The dog in the [MASK] is barking.", "has no gap at position 6, where yours has its first"),
+    (DOGS, "The dog in the [MASK] is barking.", "has no gap at position 6, where yours has one"),
     ("The dogs in the park bark.", DOG, "Click a token to hide it")])
 def test_what_is_missing_is_said(text, swapped, says):
     at = visit("masking", view="Swap vectors", text=text, swapped=swapped)

@@ -6,7 +6,7 @@ from bert_core.figures import masking as figures
 from bert_core.measures import predictions
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace
-from ui import chips, components, state
+from ui import chips, components, controls, state
 from ui.state import Here
 from ui.views import task_models
 
@@ -33,6 +33,14 @@ def selectable(encoding: Encoding) -> list[int]:
 def chosen(encoding: Encoding, default: tuple[int, ...] = ()) -> tuple[int, ...]:
     """Positions that the visitor masked by clicking (parameter `mask`); `default` before any click."""
     return chips.chosen_positions("mask", len(encoding), default, fixed=selectable(encoding))
+
+
+def one_gap(encoding: Encoding, masked: tuple[int, ...]) -> int | None:
+    """The gap that a view of one is about: the visitor's choice where there are several, None where there is none."""
+    gaps = sorted({*masked, *encoding.mask_positions})
+    if len(gaps) < 2:
+        return gaps[0] if gaps else None
+    return int(controls.choice("The gap at position", [str(n) for n in gaps], "gap"))
 
 
 def fill_in(here: Here, k: int) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from bert_core.figures.masking import percent
 from bert_core.measures.lens import read_layers, stays_first
 from bert_core.measures.predictions import Gap, Guess
-from ui import controls, notices, state
+from ui import notices, state
 from ui.state import Here
 from ui.views import masking, task_models
 
@@ -22,14 +22,12 @@ def layer_by_layer(here: Here) -> None:
     """The best guesses for one gap in every layer, and how far the answer has come there."""
     encoding = here.encoding
     masked = masking.chosen(encoding)
-    gaps = sorted({*masked, *encoding.mask_positions})
-    masking.mount_gaps("gaps", encoding, masked, [], "" if gaps else masking.NO_GAP)
-    if not gaps:
+    has_gap = bool(masked or encoding.mask_positions)
+    masking.mount_gaps("gaps", encoding, masked, [], "" if has_gap else masking.NO_GAP)
+    position = masking.one_gap(encoding, masked)
+    if position is None:
         task_models.try_buttons([(text, None) for text in masking.TO_TRY], "masking")
         return
-    position = gaps[0]
-    if len(gaps) > 1:
-        position = int(controls.choice("The gap at position", [str(n) for n in gaps], "gap", as_list=len(gaps) > 8))
     truth = encoding.input_ids[position] if position in masked else None
     layers = state.or_stop(lambda: state.call(read_layers, here.request(masked=masked), position, BEST, truth))
     notices.result(_in_words(layers, is_hidden=truth is not None))

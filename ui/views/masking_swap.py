@@ -30,13 +30,14 @@ def swap(here: Here) -> None:
     other = controls.text("The sentence again, with a word or two changed", "swapped", OTHER,
                           placeholder="as many tokens as yours, the gap at the same place")
     encoding, masked = here.encoding, masking.chosen(here.encoding)
-    gaps = sorted({*masked, *encoding.mask_positions})
-    masking.mount_gaps("gaps", encoding, masked, [], "" if gaps else masking.NO_GAP)
-    if gaps and (missing := _missing(here, other, gaps[0], masked)):
+    has_gap = bool(masked or encoding.mask_positions)
+    masking.mount_gaps("gaps", encoding, masked, [], "" if has_gap else masking.NO_GAP)
+    gap = masking.one_gap(encoding, masked)
+    if gap is not None and (missing := _missing(here, other, gap, masked)):
         notices.note(missing)
-    elif gaps:
+    elif gap is not None:
         request = here.request(masked=masked)
-        found = state.or_stop(lambda: state.call(swap_vectors, request, replace(request, text=other), gaps[0]))
+        found = state.or_stop(lambda: state.call(swap_vectors, request, replace(request, text=other), gap))
         notices.result(_in_words(found))
         st.html(_table(found))
         tables.show(_numbers(found))
@@ -55,7 +56,7 @@ def _missing(here: Here, other: str, gap: int, masked: tuple[int, ...]) -> str:
         return (f"The two have {len(here.encoding)} and {len(encoding)} tokens, and a vector can take another's place "
                 f"only where they have the same number: {again}")
     if gap not in (*encoding.mask_positions, *masked):
-        return f"The other sentence has no gap at position {gap}, where yours has its first: {again}"
+        return f"The other sentence has no gap at position {gap}, where yours has one: {again}"
     return ""
 
 
