@@ -295,20 +295,14 @@ def _read_fast(path: Path) -> FastTokenizer:
 
 def _from_vocabulary(folder: Path) -> FastTokenizer:
     """BERT's WordPiece over a vocab.txt, one piece a line."""
-    if (folder / "vocab.txt").stat().st_size > MAX_JSON:
-        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MiB")
-    try:
-        pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"vocab.txt can't be read ({error})") from None
-    ids = {piece: number for number, piece in enumerate(pieces)}
-    missing = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in ids]
-    if missing:
-        raise ValueError(f"vocab.txt lacks {missing[0]}: it is no WordPiece vocabulary")
+    ids = _read_vocabulary(folder / "vocab.txt")
     config = folder / "tokenizer_config.json"
     settings = read_json(config) if config.exists() else {}
+    accents = settings.get("strip_accents")  # None: as the letters' case
     fast = FastTokenizer(models.WordPiece(ids, unk_token="[UNK]"))
-    fast.normalizer = normalizers.BertNormalizer(lowercase=bool(settings.get("do_lower_case", True)))
+    fast.normalizer = normalizers.BertNormalizer(
+        lowercase=bool(settings.get("do_lower_case", True)), strip_accents=None if accents is None else bool(accents),
+        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)))
     fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     fast.decoder = decoders.WordPiece()
     fast.add_special_tokens([token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK) if token in ids])
@@ -317,6 +311,21 @@ def _from_vocabulary(folder: Path) -> FastTokenizer:
         special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
     )
     return fast
+
+
+def _read_vocabulary(path: Path) -> dict[str, int]:
+    """Piece -> id, its line; lines end as the file's do, for a piece may be U+2028 or another that splitlines ends."""
+    if path.stat().st_size > MAX_JSON:
+        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MiB")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"vocab.txt can't be read ({error})") from None
+    ids = {piece: number for number, piece in enumerate(text.removesuffix("\n").split("\n"))}
+    missing = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in ids]
+    if missing:
+        raise ValueError(f"vocab.txt lacks {missing[0]}: it is no WordPiece vocabulary")
+    return ids
 
 
 def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:
