@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -273,10 +274,12 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         0, or 2 after one line on standard error.
     """
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(read_arguments(argv)))
+        _ready_streams()
+        try:
+            print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(read_arguments(argv)))
+        finally:
+            _flush()  # --help too, which ends by SystemExit
         return 0
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
         print(f"error: {_in_a_line(error)}", file=sys.stderr)
@@ -284,6 +287,29 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("error: stopped", file=sys.stderr)
         return 130
+
+
+def _ready_streams() -> None:
+    """Any character can be written.
+
+    Raises:
+        OSError: standard output is closed.
+    """
+    if sys.stderr is None:  # closed; print would take standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - to the end
+    if sys.stdout is None:
+        raise OSError("standard output is closed")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _flush() -> None:
+    """Write now, while a full disk or a reader who left can still be said in a line."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries once more when it ends
+        raise
 
 
 def _in_a_line(error: BaseException) -> str:
