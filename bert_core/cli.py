@@ -414,9 +414,17 @@ def _warn_if_cut(engine: Engine, args: argparse.Namespace, texts: list[str], whe
         pair = args.pair if args.command == "trace" else texts[1] if len(texts) > 1 else None
         kept = tokenizer.encode(texts[0], pair)
         dropped = kept.dropped
-        what = f"cut at the model's limit of {len(kept)} tokens; {dropped} more"
+        what = f"cut at the model's limit of {len(kept)} tokens; {dropped} more{_looked_at(texts[0], pair)}"
     if dropped:
         print(f"warning: {where}{what} were not read", file=sys.stderr)
+
+
+def _looked_at(*texts: str | None) -> str:
+    """Of which characters the pieces were counted, where those are not all."""
+    from bert_core.tokenizer import MAX_CHARACTERS
+
+    longest = max(len(text or "") for text in texts)
+    return f" of the first {MAX_CHARACTERS:,} characters, and all behind them," if longest > MAX_CHARACTERS else ""
 
 
 def _json(value: Any) -> str:

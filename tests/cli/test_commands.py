@@ -44,6 +44,14 @@ def test_masks_beyond_the_cut_have_no_predictions_and_a_warning_says_so(run, tin
     assert error.count("\n") == 1
 
 
+def test_of_a_text_too_long_to_be_looked_at_that_is_said(run, refused, tiny_bert):
+    text = "dog " * 60_000
+    assert "no [MASK] to fill in its first 200,000 characters" in refused("fill-mask", f"{text}[MASK]",
+                                                                          "--model", tiny_bert)
+    _, _, warning = run("embed", text, "--model", tiny_bert)
+    assert "49965 more of the first 200,000 characters, and all behind them, were not read" in warning
+
+
 def test_top_is_bounded_by_the_vocabulary_and_must_be_positive(run, refused, tiny_bert):
     found = answer(run, "fill-mask", "[MASK]", "--model", tiny_bert, "--top", "100000")
     assert len(found[0]["predictions"]) == 117
