@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -273,10 +274,12 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         0, or 2 after one line on standard error.
     """
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(read_arguments(argv)))
+        _ready_streams()
+        try:
+            print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(read_arguments(argv)))
+        finally:
+            _flush()  # --help too, which ends by SystemExit
         return 0
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
         print(f"error: {_in_a_line(error)}", file=sys.stderr)
@@ -284,6 +287,29 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("error: stopped", file=sys.stderr)
         return 130
+
+
+def _ready_streams() -> None:
+    """Any character can be written.
+
+    Raises:
+        OSError: standard output is closed.
+    """
+    if sys.stderr is None:  # closed; print would take standard output instead
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - to the end
+    if sys.stdout is None:
+        raise OSError("standard output is closed")
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _flush() -> None:
+    """Write now, while a full disk or a reader who left can still be said in a line."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python tries once more when it ends
+        raise
 
 
 def _in_a_line(error: BaseException) -> str:
@@ -388,9 +414,17 @@ def _warn_if_cut(engine: Engine, args: argparse.Namespace, texts: list[str], whe
         pair = args.pair if args.command == "trace" else texts[1] if len(texts) > 1 else None
         kept = tokenizer.encode(texts[0], pair)
         dropped = kept.dropped
-        what = f"cut at the model's limit of {len(kept)} tokens; {dropped} more"
+        what = f"cut at the model's limit of {len(kept)} tokens; {dropped} more{_looked_at(texts[0], pair)}"
     if dropped:
         print(f"warning: {where}{what} were not read", file=sys.stderr)
+
+
+def _looked_at(*texts: str | None) -> str:
+    """Of which characters the pieces were counted, where those are not all."""
+    from bert_core.tokenizer import MAX_CHARACTERS
+
+    longest = max(len(text or "") for text in texts)
+    return f" of the first {MAX_CHARACTERS:,} characters, and all behind them," if longest > MAX_CHARACTERS else ""
 
 
 def _json(value: Any) -> str:

@@ -8,7 +8,6 @@ It imports no transformers, which would cost two seconds at start-up.
 from __future__ import annotations
 
 import bisect
-import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -101,13 +100,6 @@ class Tokenizer:
         self._whole = fast
         self._set_up(limit, specials, has_segments)
 
-    @functools.cached_property
-    def _cut(self) -> FastTokenizer:
-        """The same tokenizer with truncation, made when the first long text comes."""
-        fast = FastTokenizer.from_str(self._whole.to_str())
-        fast.enable_truncation(self.limit, strategy="longest_first")
-        return fast
-
     def _set_up(self, limit: int, specials: dict[str, str], has_segments: bool) -> None:
         """What every kind of tokenizer keeps."""
         if limit < 3:
@@ -180,14 +172,12 @@ class Tokenizer:
         """
         text, pair = self._clean(text), None if pair is None else self._clean(pair)
         parts = (self._with_mask(text),) if pair is None else (self._with_mask(text), self._with_mask(pair))
-        whole = self._encode(parts)
-        kept = whole if len(whole.ids) <= self.limit else self._encode(parts, cut=True)
-        return self._freeze((text, pair), whole, kept)
+        return self._freeze((text, pair), self._encode(parts))
 
-    def _encode(self, parts: tuple[str, ...], cut: bool = False, specials: bool = True):
-        """The library's encoding; ValueError where its vocabulary can't spell the text."""
+    def _encode(self, parts: tuple[str, ...], specials: bool = True):
+        """The library's encoding, uncut; ValueError where its vocabulary can't spell the text."""
         try:
-            return (self._cut if cut else self._whole).encode(*parts, add_special_tokens=specials)
+            return self._whole.encode(*parts, add_special_tokens=specials)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # the library raises bare Exception, and panics outside of it
@@ -208,18 +198,25 @@ class Tokenizer:
         ends = [found.end() + longer * n for n, found in enumerate(re.finditer(re.escape(MASK), text), start=1)]
         return [tuple(place - longer * bisect.bisect_right(ends, place) for place in span) for span in offsets]
 
-    def _freeze(self, texts: tuple[str, str | None], whole, kept) -> Encoding:
-        ids, sequence_ids = tuple(kept.ids), tuple(kept.sequence_ids)
+    def _freeze(self, texts: tuple[str, str | None], whole) -> Encoding:
+        """The Encoding of what fits.
+
+        The library's own truncation also makes every window that was cut off, for a pair each of one sentence with
+        each of the other: gigabytes of two long texts.
+        """
+        places = _fitting(whole.sequence_ids, self.limit)
+        ids, sequence_ids, type_ids, word_ids, spans = (
+            tuple(values) if len(places) == len(values) else tuple(values[n] for n in places)
+            for values in (whole.ids, whole.sequence_ids, whole.type_ids, whole.word_ids, whole.offsets))
         special = tuple(s is None or i in self._special_ids for s, i in zip(sequence_ids, ids, strict=True))
-        offsets = self._offsets(texts, kept)
+        offsets = self._offsets(texts, spans, sequence_ids)
         dropped = len(whole.ids) - len(ids)
         return Encoding(
             text=texts[0], pair=texts[1], tokens=self._pieces_of(ids), input_ids=ids,
-            token_type_ids=tuple(kept.type_ids) if self.has_segments else (0,) * len(ids),
-            special=special, word_ids=tuple(kept.word_ids), sequence_ids=sequence_ids, offsets=offsets,
-            mask_positions=self._mask_positions(ids), dropped=dropped,
+            token_type_ids=type_ids if self.has_segments else (0,) * len(ids), special=special, word_ids=word_ids,
+            sequence_ids=sequence_ids, offsets=offsets, mask_positions=self._mask_positions(ids), dropped=dropped,
             cut_at=_cut_places(texts, offsets, sequence_ids) if dropped else (None, None),
-            masks_beyond=self._masks_beyond(whole, kept) if dropped else (),
+            masks_beyond=tuple(sorted({*self._mask_positions(whole.ids)}.difference(places))) if dropped else (),
         )
 
     def _pieces_of(self, ids: Sequence[int]) -> tuple[str, ...]:
@@ -229,18 +226,34 @@ class Tokenizer:
     def _mask_positions(self, ids: Sequence[int]) -> tuple[int, ...]:
         return tuple(n for n, i in enumerate(ids) if self.mask_id is not None and i == self.mask_id)
 
-    def _masks_beyond(self, whole, kept) -> tuple[int, ...]:
-        """Uncut positions of the masks that were cut off; each sentence lost those at its end."""
-        kept_of, of = kept.sequence_ids, whole.sequence_ids  # the library makes both anew at each reading
-        fit = [kept_of[n] for n in self._mask_positions(kept.ids)]
-        by_sentence = [[n for n in self._mask_positions(whole.ids) if of[n] == sentence] for sentence in (0, 1)]
-        return tuple(n for sentence, found in enumerate(by_sentence) for n in found[fit.count(sentence):])
-
-    def _offsets(self, texts: tuple[str, str | None], kept) -> tuple[Offsets, ...]:
+    def _offsets(
+        self, texts: tuple[str, str | None], spans: Sequence[Offsets], sequence_ids: Sequence[int | None]
+    ) -> tuple[Offsets, ...]:
         """Offsets of each token in its own sentence as it was given."""
-        given = [self._unmasked_offsets(text or "", kept.offsets) for text in texts]
+        given = [self._unmasked_offsets(text or "", spans) for text in texts]
         return tuple((0, 0) if sequence is None else tuple(given[sequence][n])
-                     for n, sequence in enumerate(kept.sequence_ids))
+                     for n, sequence in enumerate(sequence_ids))
+
+
+def _fitting(sequence_ids: Sequence[int | None], limit: int) -> Sequence[int]:
+    """Places of the tokens that fit: all specials, and what the library's `longest_first` keeps of the sentences.
+
+    The longer one loses pieces at its end until it is as short as the other, then both do.
+    """
+    if len(sequence_ids) <= limit:
+        return range(len(sequence_ids))
+    lengths = [sequence_ids.count(sentence) for sentence in (0, 1)]
+    room = max(limit - sequence_ids.count(None), 0)
+    shorter = min(*lengths, room // 2)
+    left = {None: len(sequence_ids), 0: shorter, 1: room - shorter}
+    if lengths[0] > lengths[1]:
+        left[0], left[1] = left[1], left[0]
+    places = []
+    for place, sentence in enumerate(sequence_ids):
+        if left[sentence]:
+            left[sentence] -= 1
+            places.append(place)
+    return places
 
 
 def _cut_places(
@@ -282,20 +295,14 @@ def _read_fast(path: Path) -> FastTokenizer:
 
 def _from_vocabulary(folder: Path) -> FastTokenizer:
     """BERT's WordPiece over a vocab.txt, one piece a line."""
-    if (folder / "vocab.txt").stat().st_size > MAX_JSON:
-        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MiB")
-    try:
-        pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"vocab.txt can't be read ({error})") from None
-    ids = {piece: number for number, piece in enumerate(pieces)}
-    missing = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in ids]
-    if missing:
-        raise ValueError(f"vocab.txt lacks {missing[0]}: it is no WordPiece vocabulary")
+    ids = _read_vocabulary(folder / "vocab.txt")
     config = folder / "tokenizer_config.json"
     settings = read_json(config) if config.exists() else {}
+    accents = settings.get("strip_accents")  # None: as the letters' case
     fast = FastTokenizer(models.WordPiece(ids, unk_token="[UNK]"))
-    fast.normalizer = normalizers.BertNormalizer(lowercase=bool(settings.get("do_lower_case", True)))
+    fast.normalizer = normalizers.BertNormalizer(
+        lowercase=bool(settings.get("do_lower_case", True)), strip_accents=None if accents is None else bool(accents),
+        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)))
     fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     fast.decoder = decoders.WordPiece()
     fast.add_special_tokens([token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK) if token in ids])
@@ -304,6 +311,21 @@ def _from_vocabulary(folder: Path) -> FastTokenizer:
         special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
     )
     return fast
+
+
+def _read_vocabulary(path: Path) -> dict[str, int]:
+    """Piece -> id, its line; lines end as the file's do, for a piece may be U+2028 or another that splitlines ends."""
+    if path.stat().st_size > MAX_JSON:
+        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MiB")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"vocab.txt can't be read ({error})") from None
+    ids = {piece: number for number, piece in enumerate(text.removesuffix("\n").split("\n"))}
+    missing = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in ids]
+    if missing:
+        raise ValueError(f"vocab.txt lacks {missing[0]}: it is no WordPiece vocabulary")
+    return ids
 
 
 def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:

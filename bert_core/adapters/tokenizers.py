@@ -82,12 +82,9 @@ class PythonTokenizer(Tokenizer):
     def decode(self, ids: list[int]) -> str:
         return self._theirs.decode([int(i) for i in ids], skip_special_tokens=True)
 
-    def _encode(self, parts: tuple[str, ...], cut: bool = False, specials: bool = True) -> SimpleNamespace:
+    def _encode(self, parts: tuple[str, ...], specials: bool = True) -> SimpleNamespace:
         """What the fast library's encoding has, worked out word by word."""
         sentences = [self._words(part) for part in parts]
-        if cut:
-            overhead = len(self._theirs.build_inputs_with_special_tokens(*([[]] * len(parts))))
-            sentences = _cut(sentences, self.limit - overhead)
         ids = [[piece for piece, _ in sentence] for sentence in sentences]
         whole = self._theirs.build_inputs_with_special_tokens(*ids) if specials else ids[0]
         return self._aligned(whole, sentences)
@@ -129,11 +126,3 @@ def _find(whole: Sequence[int], part: Sequence[int], start: int) -> int:
     while start < len(whole) and list(whole[start:start + len(part)]) != list(part):
         start += 1
     return start
-
-
-def _cut(sentences: list[list], room: int) -> list[list]:
-    """Drop pieces from the end of the longest sentence until all fit."""
-    lengths = [len(sentence) for sentence in sentences]
-    while sum(lengths) > max(room, 0):
-        lengths[lengths.index(max(lengths))] -= 1
-    return [sentence[:length] for sentence, length in zip(sentences, lengths, strict=True)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bert_core.tasks.support import log_softmax, require_head, require_text, run_all, softmax
+from bert_core.tokenizer import MAX_CHARACTERS
 from bert_core.trace import TraceRequest
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def fill_mask(
     trace = engine.run(TraceRequest(text, pair, model=model, parts=("mlm_positions", "mlm_logits")))
     beyond = trace.encoding.masks_beyond
     if not trace.encoding.mask_positions and not beyond:
-        raise ValueError("the text has no [MASK] to fill")
+        looked_at = "" if len(text) <= MAX_CHARACTERS else f" in its first {MAX_CHARACTERS:,} characters"
+        raise ValueError(f"the text has no [MASK] to fill{looked_at}")
     gaps = [Gap(int(position), top_predictions(row, loaded.tokenizer, top))
             for position, row in zip(trace.mlm_positions, trace.mlm_logits, strict=True)]
     return (*gaps, *(Gap(position, ()) for position in beyond))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,14 @@ def test_masks_beyond_the_cut_have_no_predictions_and_a_warning_says_so(run, tin
     assert [len(gap["predictions"]) for gap in found] == [5, 0, 0]
     assert error.startswith("warning: cut at the model's limit of 37 tokens; 19 more")
     assert error.count("\n") == 1
+
+
+def test_of_a_text_too_long_to_be_looked_at_that_is_said(run, refused, tiny_bert):
+    text = "dog " * 60_000
+    assert "no [MASK] to fill in its first 200,000 characters" in refused("fill-mask", f"{text}[MASK]",
+                                                                          "--model", tiny_bert)
+    _, _, warning = run("embed", text, "--model", tiny_bert)
+    assert "49965 more of the first 200,000 characters, and all behind them, were not read" in warning
 
 
 def test_top_is_bounded_by_the_vocabulary_and_must_be_positive(run, refused, tiny_bert):
@@ -262,6 +271,29 @@ def test_as_a_process_with_any_bytes(tiny_bert):
     assert len(json.loads(done.stdout)[0]["predictions"]) == 5
     light = "import sys; from bert_core.cli import main; main(['nonsense']); assert 'torch' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", light], cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("ends", "said"), [
+    ("> /dev/full", "No space left on device"), ("| true", "Broken pipe"),
+    (">&-", "standard output is closed"),
+])
+@pytest.mark.parametrize("arguments", ["models", "nsp --help"])
+def test_an_output_that_takes_nothing_is_one_line(arguments, ends, said):
+    """The command alone in a subshell, so that its exit code is the one that is said, whatever reads it."""
+    unbuffered_is_off = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(f"( {sys.executable} -m bert_core {arguments}; echo code $? >&2 ) {ends}", shell=True,
+                          cwd=ROOT, env=unbuffered_is_off, capture_output=True, text=True, check=False)
+    error, code = done.stderr.splitlines()
+    assert error.startswith("error: ")
+    assert error.endswith(said)
+    assert (code, done.stdout) == ("code 2", "")
+
+
+def test_without_standard_error_nothing_of_it_is_on_standard_output(tiny_bert):
+    command = f"{sys.executable} -m bert_core embed '{'dog ' * 60}' --model {tiny_bert} --json 2>&-"
+    done = subprocess.run(command, shell=True, cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    assert done.returncode == 0
+    assert len(json.loads(done.stdout)["vector"]) == 15
 
 
 def test_the_usual_path_never_imports_transformers(tiny_bert):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from bert_core import load_engine, tasks
 from bert_core.load import load_model
@@ -163,6 +165,25 @@ def test_ten_thousand_words_are_cut_where_it_says(loaded):
 def test_more_characters_than_anyone_types_are_bounded(loaded):
     found = loaded.tokenizer.encode("dog " * MAX_CHARACTERS)
     assert len(found.text) == MAX_CHARACTERS
+
+
+@QUICK
+@given(text=st.integers(0, 60), pair=st.none() | st.integers(0, 60))
+def test_a_cut_is_what_the_library_would_cut(loaded, text, pair):
+    theirs = Tokenizer.from_str(loaded.tokenizer.backend.to_str())
+    theirs.enable_truncation(loaded.tokenizer.limit, strategy="longest_first")
+    parts = ["dog barked " * text, *([] if pair is None else ["the cat slept " * pair])]
+    found, expected = loaded.tokenizer.encode(*parts), theirs.encode(*parts)
+    for ours, name in ((found.input_ids, "ids"), (found.token_type_ids, "type_ids"), (found.word_ids, "word_ids"),
+                       (found.sequence_ids, "sequence_ids"), (found.offsets, "offsets")):
+        assert list(ours) == getattr(expected, name), name
+
+
+def test_a_long_pair_takes_no_more_memory_than_its_pieces(loaded):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # KiB; each window of one with each of the other: 1 GiB
+    found = loaded.tokenizer.encode("dog " * 6_000, "cat " * 6_000)
+    assert (len(found), found.dropped) == (37, 12_003 - 37)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
 def test_a_pair_is_cut_from_the_longer_one(loaded):

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from bert_core import tokenizer
 from bert_core.load import LoadError, load_model, locate, shipped_names, with_dtype
 from bert_core.trace import TraceRequest, run_batch
+from tests.checkpoints import VOCABULARY, make_bert
 
 
 @pytest.fixture
@@ -237,6 +238,23 @@ def test_a_list_of_words_that_is_too_large_is_not_read(folder, monkeypatch):
     monkeypatch.setattr(tokenizer, "MAX_JSON", 8)
     with pytest.raises(LoadError, match="vocab.txt is larger than"):
         load_model(str(folder))
+
+
+@pytest.mark.parametrize("settings", [
+    {}, {"do_lower_case": False}, {"strip_accents": False}, {"do_lower_case": False, "strip_accents": True},
+    {"tokenize_chinese_chars": False},
+])
+def test_a_list_of_words_is_read_as_its_settings_say(settings, tmp_path):
+    from transformers import BertTokenizer
+
+    pieces = (*VOCABULARY, "é", "Dog", "\u2028", "\x85", "中国", "中", "国", "##é", "##É")
+    make_bert(tmp_path, vocab_size=len(pieces))
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    text = "the Dog é aé É 中国 dog"
+    expected = BertTokenizer.from_pretrained(tmp_path)(text)["input_ids"]
+    assert list(load_model(str(tmp_path)).tokenizer.encode(text).input_ids) == expected
 
 
 def test_a_tokenizer_that_panics_is_an_error_of_the_text(folder):
