@@ -20,6 +20,7 @@ export default function (component) {
   view.draw = () => drawSteps(view);
   view.draw();
   onThemeChange(parentElement, view.draw);
+  onWidthChange(root, view.draw);
 }
 
 function strongest(values) { return values.reduce((best, p, i) => (p > values[best] ? i : best), 0); }

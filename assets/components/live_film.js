@@ -17,6 +17,7 @@ export default function (component) {
   controls(root, film, state, tell);
   state.show();
   onThemeChange(parent, state.show);
+  onWidthChange(root, state.show);
 }
 
 // What this visitor looks at survives new data; who stands at the end follows it.

@@ -36,6 +36,7 @@ export default function (component) {
   numbersTable(parentElement, "The likeliest pieces in either sentence", ["piece", state.first_name, state.second_name], () =>
     order.map((n) => [state.tokens[n], 10 ** state.arrays.first.data[n], 10 ** state.arrays.second.data[n]]));
   onThemeChange(parentElement, bind);
+  onWidthChange(figure, draw);
 }
 
 function wordList(title, rows, way) {
