@@ -174,15 +174,17 @@ function onWidthChange(element, draw) {
   element.__bwResize.observe(element);
 }
 
-// Call `draw` again when the visitor changes between light and dark. Idempotent.
+// Call `draw` again when the visitor changes between light and dark, or looks at it on a screen of another
+// sharpness (zoom, another monitor). Idempotent.
 function onThemeChange(parent, draw) {
   const host = parent instanceof ShadowRoot ? parent.host : parent;
+  const look = () => `${cssValue(host, "--st-background-color")}|${window.devicePixelRatio}`;
   host.__bwDraw = draw;
   if (host.__bwWatch) return;
-  let last = cssValue(host, "--st-background-color");
+  let last = look();
   host.__bwWatch = setInterval(() => {
     if (!host.isConnected) { clearInterval(host.__bwWatch); host.__bwWatch = null; return; }
-    const now = cssValue(host, "--st-background-color");
+    const now = look();
     if (now !== last) { last = now; host.__bwDraw(); }
   }, 1000);
 }

@@ -9,14 +9,13 @@ function gridGeometry(view, width) {
   return { cell, step: cell + gap, width: GRID_LEFT + heads * (cell + gap), height: GRID_TOP + layers * (cell + gap) };
 }
 
-// All thumbnails as one picture, drawn again only for other data or colours.
+// All thumbnails as one picture, drawn again only for other data, colours or sharpness.
 function gridPicture(view, geometry, paint) {
-  const key = [view.stamp, geometry.cell, paint.dark].join("|");
+  const ratio = Math.min(window.devicePixelRatio || 1, 2), key = [view.stamp, geometry.cell, paint.dark, ratio].join("|");
   if (view.gridKey === key) return view.gridImage;
   const { size, layers, heads } = view.data, table = rampTable(paint);
   const small = new ImageData(size, size), pixels = new Uint32Array(small.data.buffer);
   const stamp = new OffscreenCanvas(size, size), ink = stamp.getContext("2d");
-  const ratio = Math.min(window.devicePixelRatio || 1, 2);
   const whole = new OffscreenCanvas(geometry.width * ratio, geometry.height * ratio), context = whole.getContext("2d");
   context.scale(ratio, ratio);
   context.imageSmoothingEnabled = size > geometry.cell;
