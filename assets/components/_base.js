@@ -129,6 +129,9 @@ function readNumber(value) {
   return text.replace("-", "−").replace("e-", "e−");
 }
 
+// "a → b" for texts of any direction: two right-to-left words would else change places about the arrow.
+function arrow(from, to) { return `\u2068${from}\u2069 → \u2068${to}\u2069`; }
+
 // 0.0713 -> "7.1 %"
 function percent(p) {
   if (p > 0 && p < 0.001) return "<0.1 %";

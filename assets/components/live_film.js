@@ -179,7 +179,7 @@ function bigMap(panel, film, state, look, size, weight) {
   said.textContent = "Rows look at columns. Point at a cell.";
   element.onpointermove = (event) => {
     const q = Math.floor((event.offsetY - edge) / cell), k = Math.floor((event.offsetX - edge) / cell);
-    if (q >= 0 && k >= 0 && q < size && k < size) said.textContent = `${film.tokens[q]} → ${film.tokens[k]}: ${percent(weight(q, k))}`;
+    if (q >= 0 && k >= 0 && q < size && k < size) said.textContent = `${arrow(film.tokens[q], film.tokens[k])}: ${percent(weight(q, k))}`;
   };
   numbersTable(panel, "Attention of the chosen head", ["from", ...film.tokens.map((t, i) => `${i} ${t}`)],
     () => film.tokens.map((t, q) => [`${q} ${t}`, ...film.tokens.map((_, k) => weight(q, k))]));
