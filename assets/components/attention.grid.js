@@ -110,12 +110,16 @@ function gridEvents(view, element, geometry) {
   };
   element.onpointerdown = (event) => {
     const cell = at(event);
-    if (!cell || event.button !== 0) return;
-    if (act) startBrush(view, cell, element, event);
-    else if (cell[1] >= 0 && (event.shiftKey || event.ctrlKey || event.metaKey)) addHead(view, cell);
+    if (act && cell && event.button === 0) startBrush(view, cell, element, event);
+  };
+  element.onclick = (event) => { // not at the press: a finger that scrolls the page presses first
+    const cell = at(event);
+    if (act || !cell) return;
+    if (cell[1] >= 0 && (event.shiftKey || event.ctrlKey || event.metaKey)) addHead(view, cell);
     else openHead(view, cell[0], cell[1] < 0 ? view.head : cell[1]);
   };
-  element.onpointerup = element.onpointercancel = () => endBrush(view);
+  element.onpointerup = () => endBrush(view);
+  element.onpointercancel = () => dropBrush(view);
   element.onblur = () => { view.cursor = null; view.draw(); };
   element.onkeydown = (event) => gridKey(view, event, act);
 }
@@ -129,7 +133,7 @@ function gridKey(view, event, act) {
   } else if (event.key === "Enter") openHead(view, spot[0], spot[1] < 0 ? view.head : spot[1]);
   else if (event.key === " ") {
     if (!act) addHead(view, spot);
-    else if (spot[1] < 0) toggleLayer(view, spot[0]);
+    else if (spot[1] < 0) { toggleLayer(view, spot[0]); view.tellOff(); }
     else { toggleOff(view, spot[0] * view.data.heads + spot[1]); view.tellOff(); }
   } else return;
   event.preventDefault();
@@ -158,11 +162,12 @@ function addHead(view, [layer, head]) {
 
 // A brush paints what its first cell became; the layer's number takes the whole layer.
 function startBrush(view, [layer, head], element, event) {
+  element.setPointerCapture(event.pointerId);
+  view.before = new Set(view.off);
   if (head < 0) {
     toggleLayer(view, layer);
     return;
   }
-  element.setPointerCapture(event.pointerId);
   view.brush = !view.off.has(layer * view.data.heads + head);
   brushOver(view, [layer, head]);
 }
@@ -172,7 +177,6 @@ function toggleLayer(view, layer) {
   const off = !row.every((cell) => view.off.has(cell));
   row.forEach((cell) => (off ? view.off.add(cell) : view.off.delete(cell)));
   view.draw();
-  view.tellOff();
 }
 
 function brushOver(view, [layer, head]) {
@@ -187,7 +191,15 @@ function toggleOff(view, cell) {
 }
 
 function endBrush(view) {
-  if (view.brush === undefined) return;
-  view.brush = undefined;
+  if (view.before === undefined) return;
+  view.brush = view.before = undefined;
   view.tellOff();
+}
+
+// The press was the start of a scroll: nothing is switched.
+function dropBrush(view) {
+  if (view.before === undefined) return;
+  view.off = view.before;
+  view.brush = view.before = undefined;
+  view.draw();
 }

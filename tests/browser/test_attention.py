@@ -290,6 +290,20 @@ def test_tables_fit_a_phone(new_visitor, view, table):
     holds(page, lambda: box.evaluate("box => box.scrollWidth - box.clientWidth") <= 1)
 
 
+def test_a_head_taken_back_before_the_answer_does_not_shut_out_later_ones(browser: Browser, trace):
+    header, arrays = heads_payload(trace, 1, 4, mode="act")
+    one = Alone(browser, "attention")
+    one.page.clock.install(time=0)
+    one.draw(components.pack(header, arrays))
+    one.page.locator(".att-grid").focus()
+    one.page.keyboard.press(" ")
+    one.page.keyboard.press(" ")  # one run answers both, and changes nothing: no answer comes
+    one.page.clock.fast_forward(6_000)
+    one.draw(components.pack({**header, "off": [17]}, arrays))
+    assert one.page.locator(".att-root").evaluate("root => [...root.view.off]") == [17]
+    one.close()
+
+
 def test_from_stands_left_of_to_in_a_script_that_runs_from_the_right(browser: Browser, engine):
     trace = engine.run(TraceRequest("שלום עולם", parts=("attention_probs",)))
     one = Alone(browser, "attention")
