@@ -180,7 +180,7 @@ function drawStrip(view, box, title, numbers) {
   says.textContent = "";
   let at = -1;
   const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `[${at}] ${readNumber(numbers[at])}`; };
-  element.onpointermove = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
+  element.onpointermove = element.onpointerdown = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
   element.onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (move) { event.preventDefault(); say(at + move); }

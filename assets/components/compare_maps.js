@@ -90,7 +90,7 @@ function wireMap(box, reader, n, state, look, view, move) {
   drawReader(box, reader, n, state, look, view);
   const element = box.querySelector(".cmp-map"), count = reader.drawn.length;
   const size = (SIZE - GUTTER - RIGHT) / count;
-  element.onpointermove = (event) => {
+  element.onpointermove = element.onpointerdown = (event) => {
     const place = element.getBoundingClientRect();
     const row = Math.floor((((event.clientY - place.top) / place.height) * (TOP + size * count) - TOP) / size);
     if (row >= 0 && row < count) move(reader.drawn[row]);

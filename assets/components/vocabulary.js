@@ -21,7 +21,13 @@ export default function (component) {
   const draw = () => drawScatter(figure, state, order[chosen]);
   const bind = () => {
     const element = draw();
-    element.onpointermove = (event) => { chosen = order.indexOf(nearest(event, element, state)); read(); };
+    element.onpointermove = element.onpointerdown = (event) => {
+      const next = order.indexOf(nearest(event, element, state));
+      if (next === chosen) return;
+      chosen = next;
+      draw();
+      read();
+    };
     element.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!step) return;
