@@ -81,6 +81,14 @@ function make(tag, name = "", text = "", attributes = {}) {
   return element;
 }
 
+// Put other elements in `parent`, and give the focus back to what stands where the focused one stood.
+function keepFocus(parent, redraw) {
+  const stops = () => [...parent.querySelectorAll("button, canvas, [tabindex]")];
+  const at = stops().indexOf(parent.getRootNode().activeElement);
+  redraw();
+  if (at >= 0) stops()[at]?.focus({ preventScroll: true });
+}
+
 function svg(tag, attributes = {}, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);

@@ -100,7 +100,7 @@ function drawTable(view, parent) {
     for (const [, field] of shown) line.append(stepCell(view, field, i, limit));
   });
   const top = parent.scrollTop;
-  parent.replaceChildren(table);
+  keepFocus(parent, () => parent.replaceChildren(table));
   parent.scrollTop = top;
 }
 
