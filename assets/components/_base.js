@@ -40,6 +40,24 @@ function send(component, message) { if (!isFixed(component)) component.setTrigge
 // Whether a teacher's link fixes this picture (presenter.js): it can be read and not changed.
 function isFixed({ parentElement }) { return parentElement instanceof ShadowRoot && parentElement.host.hasAttribute("data-fixed"); }
 
+// A choice is drawn at once and told. The answer to an older message must not undo it: the next choice would be made
+// from what is no longer so. An answer that changes nothing never comes; after ANSWER_MS none is waited for.
+const ANSWER_MS = 5000;
+
+// Keep what is sent. place: an object that lasts, such as an element; of: what the choice is made from.
+function noteChoice(place, choice, of = 0) { (place.__bwSent ??= []).push({ choice, of, at: Date.now() }); }
+
+// What is chosen now: `given` by Python, or the last choice while it is not answered.
+function chosenNow(place, given, of = 0) {
+  let sent = (place.__bwSent ?? []).filter((one) => one.of === of && Date.now() - one.at < ANSWER_MS);
+  if (String(given) !== place.__bwGiven) {
+    const answered = sent.findIndex((one) => String(one.choice) === String(given));
+    sent = answered < 0 ? [] : sent.slice(answered + 1); // none of these: it was chosen elsewhere
+  }
+  Object.assign(place, { __bwGiven: String(given), __bwSent: sent });
+  return sent.at(-1)?.choice ?? given;
+}
+
 // --- elements ----------------------------------------------------------------
 
 // The child of `parent` with this class, made once: the default export runs
@@ -79,6 +97,14 @@ function make(tag, name = "", text = "", attributes = {}) {
   if (text !== "") element.textContent = text;
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return element;
+}
+
+// Put other elements in `parent`, and give the focus back to what stands where the focused one stood.
+function keepFocus(parent, redraw) {
+  const stops = () => [...parent.querySelectorAll("button, canvas, [tabindex]")];
+  const at = stops().indexOf(parent.getRootNode().activeElement);
+  redraw();
+  if (at >= 0) stops()[at]?.focus({ preventScroll: true });
 }
 
 function svg(tag, attributes = {}, text = "") {
@@ -129,6 +155,9 @@ function readNumber(value) {
   return text.replace("-", "−").replace("e-", "e−");
 }
 
+// "a → b" for texts of any direction: two right-to-left words would else change places about the arrow.
+function arrow(from, to) { return `\u2068${from}\u2069 → \u2068${to}\u2069`; }
+
 // 0.0713 -> "7.1 %"
 function percent(p) {
   if (p > 0 && p < 0.001) return "<0.1 %";
@@ -174,15 +203,17 @@ function onWidthChange(element, draw) {
   element.__bwResize.observe(element);
 }
 
-// Call `draw` again when the visitor changes between light and dark. Idempotent.
+// Call `draw` again when the visitor changes between light and dark, or looks at it on a screen of another
+// sharpness (zoom, another monitor). Idempotent.
 function onThemeChange(parent, draw) {
   const host = parent instanceof ShadowRoot ? parent.host : parent;
+  const look = () => `${cssValue(host, "--st-background-color")}|${window.devicePixelRatio}`;
   host.__bwDraw = draw;
   if (host.__bwWatch) return;
-  let last = cssValue(host, "--st-background-color");
+  let last = look();
   host.__bwWatch = setInterval(() => {
     if (!host.isConnected) { clearInterval(host.__bwWatch); host.__bwWatch = null; return; }
-    const now = cssValue(host, "--st-background-color");
+    const now = look();
     if (now !== last) { last = now; host.__bwDraw(); }
   }, 1000);
 }
@@ -294,6 +325,19 @@ function chipRow(parent, chips, options) {
     if (active) box.tabIndex = n === focused ? 0 : -1;
   });
   chipEvents(parent, chips, options, active);
+}
+
+// Chips whose choice Python keeps, as {selected: [positions]}.
+function choiceRow(component, row, chips, selected, options) {
+  const draw = (now) => chipRow(row, chips, { ...options, selected: new Set(now), onSelect: (after) => {
+    const choice = [...after].sort((a, b) => a - b);
+    noteChoice(row, choice, chips.length);
+    draw(choice);
+    send(component, { selected: choice });
+  } });
+  const show = () => draw(chosenNow(row, selected, chips.length));
+  show();
+  onThemeChange(component.parentElement, show);
 }
 
 function fillChip(box, chip, n, look, chosen, fixed, active) {

@@ -9,14 +9,13 @@ function gridGeometry(view, width) {
   return { cell, step: cell + gap, width: GRID_LEFT + heads * (cell + gap), height: GRID_TOP + layers * (cell + gap) };
 }
 
-// All thumbnails as one picture, drawn again only for other data or colours.
+// All thumbnails as one picture, drawn again only for other data, colours or sharpness.
 function gridPicture(view, geometry, paint) {
-  const key = [view.stamp, geometry.cell, paint.dark].join("|");
+  const ratio = Math.min(window.devicePixelRatio || 1, 2), key = [view.stamp, geometry.cell, paint.dark, ratio].join("|");
   if (view.gridKey === key) return view.gridImage;
   const { size, layers, heads } = view.data, table = rampTable(paint);
   const small = new ImageData(size, size), pixels = new Uint32Array(small.data.buffer);
   const stamp = new OffscreenCanvas(size, size), ink = stamp.getContext("2d");
-  const ratio = Math.min(window.devicePixelRatio || 1, 2);
   const whole = new OffscreenCanvas(geometry.width * ratio, geometry.height * ratio), context = whole.getContext("2d");
   context.scale(ratio, ratio);
   context.imageSmoothingEnabled = size > geometry.cell;
@@ -111,12 +110,16 @@ function gridEvents(view, element, geometry) {
   };
   element.onpointerdown = (event) => {
     const cell = at(event);
-    if (!cell || event.button !== 0) return;
-    if (act) startBrush(view, cell, element, event);
-    else if (cell[1] >= 0 && (event.shiftKey || event.ctrlKey || event.metaKey)) addHead(view, cell);
+    if (act && cell && event.button === 0) startBrush(view, cell, element, event);
+  };
+  element.onclick = (event) => { // not at the press: a finger that scrolls the page presses first
+    const cell = at(event);
+    if (act || !cell) return;
+    if (cell[1] >= 0 && (event.shiftKey || event.ctrlKey || event.metaKey)) addHead(view, cell);
     else openHead(view, cell[0], cell[1] < 0 ? view.head : cell[1]);
   };
-  element.onpointerup = element.onpointercancel = () => endBrush(view);
+  element.onpointerup = () => endBrush(view);
+  element.onpointercancel = () => dropBrush(view);
   element.onblur = () => { view.cursor = null; view.draw(); };
   element.onkeydown = (event) => gridKey(view, event, act);
 }
@@ -130,7 +133,7 @@ function gridKey(view, event, act) {
   } else if (event.key === "Enter") openHead(view, spot[0], spot[1] < 0 ? view.head : spot[1]);
   else if (event.key === " ") {
     if (!act) addHead(view, spot);
-    else if (spot[1] < 0) toggleLayer(view, spot[0]);
+    else if (spot[1] < 0) { toggleLayer(view, spot[0]); view.tellOff(); }
     else { toggleOff(view, spot[0] * view.data.heads + spot[1]); view.tellOff(); }
   } else return;
   event.preventDefault();
@@ -159,11 +162,12 @@ function addHead(view, [layer, head]) {
 
 // A brush paints what its first cell became; the layer's number takes the whole layer.
 function startBrush(view, [layer, head], element, event) {
+  element.setPointerCapture(event.pointerId);
+  view.before = new Set(view.off);
   if (head < 0) {
     toggleLayer(view, layer);
     return;
   }
-  element.setPointerCapture(event.pointerId);
   view.brush = !view.off.has(layer * view.data.heads + head);
   brushOver(view, [layer, head]);
 }
@@ -173,7 +177,6 @@ function toggleLayer(view, layer) {
   const off = !row.every((cell) => view.off.has(cell));
   row.forEach((cell) => (off ? view.off.add(cell) : view.off.delete(cell)));
   view.draw();
-  view.tellOff();
 }
 
 function brushOver(view, [layer, head]) {
@@ -188,7 +191,15 @@ function toggleOff(view, cell) {
 }
 
 function endBrush(view) {
-  if (view.brush === undefined) return;
-  view.brush = undefined;
+  if (view.before === undefined) return;
+  view.brush = view.before = undefined;
   view.tellOff();
+}
+
+// The press was the start of a scroll: nothing is switched.
+function dropBrush(view) {
+  if (view.before === undefined) return;
+  view.off = view.before;
+  view.brush = view.before = undefined;
+  view.draw();
 }

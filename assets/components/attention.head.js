@@ -103,11 +103,10 @@ function labelLines(surface, items, { row, size, label, width, top }, paint, fon
 
 function labelRatio() { return Math.min(window.devicePixelRatio || 1, 3); }
 
-// Both columns of words as one picture, drawn again only for other words, sizes or colours.
+// Both columns of words as one picture, drawn again only for other words, sizes, colours or sharpness.
 function lineLabels(view, items, geometry, paint) {
-  const key = [view.mapsKey, geometry.width, geometry.height, paint.dark].join("|");
+  const ratio = labelRatio(), key = [view.mapsKey, geometry.width, geometry.height, paint.dark, ratio].join("|");
   if (view.labelsKey === key) return view.labels;
-  const ratio = labelRatio();
   view.labels = new OffscreenCanvas(Math.ceil(geometry.width * ratio), Math.ceil(geometry.height * ratio));
   const context = view.labels.getContext("2d");
   context.scale(ratio, ratio);

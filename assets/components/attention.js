@@ -25,7 +25,7 @@ function newView(root, data) {
   view.draw = () => drawAll(view);
   view.drawFocus = () => drawFocus(view);
   view.tellView = () => tellView(view);
-  view.told = {};
+  view.told = { off: {}, cut: {} };
   view.tellOff = () => tellChange(view, "off", "heads");
   view.tellCut = () => tellChange(view, "cut", "pairs");
   return view;
@@ -43,16 +43,12 @@ function placeOf(link, data) {
 
 function tellChange(view, kind, field) {
   const cells = [...view[kind]].sort((a, b) => a - b);
-  view.told[kind] = cells.join();
+  noteChoice(view.told[kind], cells, view.data.id);
   send(view.component, { kind, [field]: cells });
 }
 
 // What is off or cut, unless this answers an older click than the last one.
-function takeChange(view, kind) {
-  if (view.told[kind] !== undefined && view.told[kind] !== view.data[kind].join()) return;
-  delete view.told[kind];
-  view[kind] = new Set(view.data[kind]);
-}
+function takeChange(view, kind) { view[kind] = new Set(chosenNow(view.told[kind], view.data[kind], view.data.id)); }
 
 // New numbers: what is open stays open where it is still there, unless one was sent elsewhere.
 function takeData(view, data) {
@@ -66,7 +62,6 @@ function takeData(view, data) {
   if (view.layer >= data.layers || view.head >= data.heads) [view.layer, view.head] = [data.layer, 0];
   if (view.token !== null && view.token >= data.tokens.length) view.token = null;
   view.look.more = new Set([...view.look.more].filter((head) => head < data.heads));
-  if (other) view.told = {};
   takeChange(view, "off");
   takeChange(view, "cut");
   if (data.jump && data.jump.number !== view.jump) takeJump(view);

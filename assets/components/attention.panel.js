@@ -166,7 +166,7 @@ function strongestPairs({ items, n, values }) {
     best.length = Math.min(best.length, 6);
   }
   const box = make("div", "att-list att-wide"), list = make("ol");
-  for (const [i, p] of best) if (p > 0) list.append(weightLine(`${items[Math.floor(i / n)].text} → ${items[i % n].text}`, p, i));
+  for (const [i, p] of best) if (p > 0) list.append(weightLine(arrow(items[Math.floor(i / n)].text, items[i % n].text), p, i));
   box.append(make("h3", "", "Strongest pairs of this head"), list);
   return box;
 }

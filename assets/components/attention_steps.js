@@ -14,19 +14,24 @@ export default function (component) {
   const { parentElement, data } = component;
   const root = child(parentElement, "section", "steps-root", { "aria-label": "One head, step by step" });
   const view = root.view ?? (root.view = { root, key: null });
-  Object.assign(view, { component, data: unpack(data), step: 0 });
-  view.step = view.data.step;
+  Object.assign(view, { component, data: unpack(data) });
+  const { layer, head, query, step, tokens } = view.data;
+  const now = chosenNow(view, [layer, head, query, step], tokens.length);
+  view.at = { layer: now[0], head: now[1], token: now[2], step: now[3] }; // asked for; the numbers are of view.data
   if (view.key === null || view.key >= view.data.tokens.length) view.key = strongest(view.data.arrays.weights.data);
   view.draw = () => drawSteps(view);
   view.draw();
   onThemeChange(parentElement, view.draw);
+  onWidthChange(root, view.draw);
 }
 
 function strongest(values) { return values.reduce((best, p, i) => (p > values[best] ? i : best), 0); }
 
 function tell(view, change) {
-  const { layer, head, query } = view.data;
-  send(view.component, { layer, head, token: query, step: view.step, ...change });
+  Object.assign(view.at, change);
+  const { layer, head, token, step } = view.at;
+  noteChoice(view, [layer, head, token, step], view.data.tokens.length);
+  send(view.component, { layer, head, token, step });
 }
 
 function drawSteps(view) {
@@ -34,8 +39,8 @@ function drawSteps(view) {
   view.paint = theme(root.getRootNode() instanceof ShadowRoot ? root.getRootNode() : root.parentElement);
   root.classList.toggle("steps-wide", root.clientWidth > 860);
   const chips = child(root, "div", "steps-chips");
-  chipRow(chips, data.tokens.map((t, i) => ({ t, k: data.chips[i], v: view.step >= 3 ? data.arrays.weights.data[i] : undefined })), {
-    select: "one", opens: true, selected: new Set([data.query]), label: "Query token: the one that looks",
+  chipRow(chips, data.tokens.map((t, i) => ({ t, k: data.chips[i], v: view.at.step >= 3 ? data.arrays.weights.data[i] : undefined })), {
+    select: "one", opens: true, selected: new Set([view.at.token]), label: "Query token: the one that looks",
     onSelect: (chosen, n) => tell(view, { token: n }),
   });
   drawPickers(view, child(root, "div", "steps-pickers"));
@@ -46,8 +51,8 @@ function drawSteps(view) {
 }
 
 function drawPickers(view, parent) {
-  const { data } = view;
-  for (const [name, label, count, value] of [["layer", "Layer", data.layers, data.layer], ["head", "Head", data.heads, data.head]]) {
+  const { data, at } = view;
+  for (const [name, label, count, value] of [["layer", "Layer", data.layers, at.layer], ["head", "Head", data.heads, at.head]]) {
     const box = child(parent, "label", `steps-${name}`);
     if (!box.firstChild) box.append(make("span"), make("input", "", "", { type: "range", min: 1, max: count, step: 1 }));
     box.firstChild.textContent = `${label} ${value + 1} of ${count}`;
@@ -60,14 +65,14 @@ function drawPickers(view, parent) {
 function drawStepper(view, parent) {
   if (!parent.firstChild) STEPS.forEach(([title], i) => parent.append(make("button", "", `${i + 1}  ${title}`, { type: "button" })));
   [...parent.children].forEach((button, i) => {
-    button.setAttribute("aria-pressed", String(i === view.step));
-    button.onclick = () => { view.step = i; view.draw(); tell(view, {}); };
+    button.setAttribute("aria-pressed", String(i === view.at.step));
+    button.onclick = () => { tell(view, { step: i }); view.draw(); };
   });
 }
 
 // The step in words, with this query's and key's numbers.
 function sentence(view) {
-  const { data, key, step } = view, a = data.arrays, f = readNumber;
+  const { data, key, at: { step } } = view, a = data.arrays, f = readNumber;
   const to = `“${data.tokens[key]}”`, size = a.query.data.length;
   const numbers = [
     `q · k = ${f(a.dots.data[key])} for ${to}`,
@@ -83,7 +88,7 @@ function sentence(view) {
 const COLUMNS = [["q · k", "dots"], ["÷ √Dh", "scores"], ["mask", "blocked"], ["softmax", "weights"]];
 
 function drawTable(view, parent) {
-  const { data, step } = view, table = make("table");
+  const { data, at: { step } } = view, table = make("table");
   const head = table.createTHead().insertRow(), shown = COLUMNS.slice(0, Math.min(step, 3) + 1);
   head.append(make("th", "", "key", { scope: "col" }));
   shown.forEach(([title], i) => head.append(make("th", i === step ? "now" : "", title, { scope: "col" })));
@@ -99,7 +104,7 @@ function drawTable(view, parent) {
     for (const [, field] of shown) line.append(stepCell(view, field, i, limit));
   });
   const top = parent.scrollTop;
-  parent.replaceChildren(table);
+  keepFocus(parent, () => parent.replaceChildren(table));
   parent.scrollTop = top;
 }
 
@@ -133,7 +138,7 @@ function softmaxStrips({ arrays: a, tokens }, key) {
 
 // [title, numbers, note] of the strips that belong to a step.
 function strips(view) {
-  const { data, key, step } = view, a = data.arrays, size = a.query.data.length;
+  const { data, key, at: { step } } = view, a = data.arrays, size = a.query.data.length;
   const k = a.keys.data.subarray(key * size, (key + 1) * size), v = a.values.data.subarray(key * size, (key + 1) * size);
   const token = `“${data.tokens[key]}”`, query = `“${data.tokens[data.query]}”`;
   if (step === 3) return softmaxStrips(data, key);
@@ -165,8 +170,8 @@ function drawOperands(view, parent) {
   });
   const bars = child(parent, "figure", "steps-norms");
   parent.append(bars); // below the strips, of which there may be more now
-  bars.hidden = view.step !== 5;
-  if (view.step === 5) drawNorms(view, bars);
+  bars.hidden = view.at.step !== 5;
+  if (view.at.step === 5) drawNorms(view, bars);
 }
 
 function drawStrip(view, box, title, numbers) {
@@ -179,7 +184,7 @@ function drawStrip(view, box, title, numbers) {
   says.textContent = "";
   let at = -1;
   const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `[${at}] ${readNumber(numbers[at])}`; };
-  element.onpointermove = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
+  element.onpointermove = element.onpointerdown = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
   element.onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (move) { event.preventDefault(); say(at + move); }

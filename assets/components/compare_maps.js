@@ -13,17 +13,17 @@ export default function (component) {
   all.classList.toggle("cmp-many", state.readers[0].drawn.length > 16);
   const shares = foldedHeads(parentElement);
   const view = { row: null }; // null: each reader's own guessing row
-  const draw = () => {
+  const draw = () => keepFocus(all, () => {
     const look = theme(parentElement);
     panels.replaceChildren(...state.readers.map(panel));
     state.readers.forEach((reader, n) => wireMap(panels.children[n], reader, n, state, look, view, move));
     drawShares();
-  };
-  const drawShares = () => {
-    const look = theme(parentElement);
+  });
+  const drawShares = () => keepFocus(shares, () => {
+    const look = theme(parentElement), { layer, head } = state.readers[0], at = chosenNow(shares, [layer, head]);
     shares.replaceChildren(...state.readers.map(headsOf));
-    state.readers.forEach((reader, n) => drawHeads(shares.children[n], reader, n, state, look, open));
-  };
+    state.readers.forEach((reader, n) => drawHeads(shares.children[n], n, state, look, at, open));
+  });
   const move = (row) => {
     if (row === view.row) return;
     view.row = row;
@@ -31,7 +31,11 @@ export default function (component) {
     state.readers.forEach((reader, n) => drawReader(panels.children[n], reader, n, state, look, view));
     fillTable();
   };
-  const open = (layer, head) => send(component, { layer, head });
+  const open = (layer, head) => {
+    noteChoice(shares, [layer, head]);
+    drawShares();
+    send(component, { layer, head });
+  };
   draw();
   onThemeChange(parentElement, draw);
   onWidthChange(panels, draw);
@@ -90,7 +94,7 @@ function wireMap(box, reader, n, state, look, view, move) {
   drawReader(box, reader, n, state, look, view);
   const element = box.querySelector(".cmp-map"), count = reader.drawn.length;
   const size = (SIZE - GUTTER - RIGHT) / count;
-  element.onpointermove = (event) => {
+  element.onpointermove = element.onpointerdown = (event) => {
     const place = element.getBoundingClientRect();
     const row = Math.floor((((event.clientY - place.top) / place.height) * (TOP + size * count) - TOP) / size);
     if (row >= 0 && row < count) move(reader.drawn[row]);
@@ -151,8 +155,10 @@ function spoken(state, n, reader, q) {
   return `${name} looks at ${best.map(([token, k]) => `“${token}” ${percent(weight(state, n, reader, q, k))}`).join(", ")}.`;
 }
 
-function drawHeads(box, reader, n, state, look, open) {
-  const [layers, heads] = state.arrays[`right${n}`].shape, shares = state.arrays[`right${n}`].data;
+// at: the head that is framed, or the nearest that this reader has.
+function drawHeads(box, n, state, look, at, open) {
+  const reader = state.readers[n], [layers, heads] = state.arrays[`right${n}`].shape;
+  const now = [Math.min(at[0], layers - 1), Math.min(at[1], heads - 1)], shares = state.arrays[`right${n}`].data;
   const type = 13 / Math.min(1, (box.clientWidth || SIZE) / SIZE); // 13 pixels on the page, however small the canvas is shown
   const left = 1.7 * type, size = (SIZE - left) / heads, height = layers * size + 1.25 * type;
   const { element, context } = canvas(box.querySelector(".cmp-heads-box"), "cmp-heads", SIZE, height,
@@ -169,7 +175,7 @@ function drawHeads(box, reader, n, state, look, open) {
   }
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
-  context.strokeRect(left + reader.head * size + 1, reader.layer * size + 1, size - 2, size - 2);
+  context.strokeRect(left + now[1] * size + 1, now[0] * size + 1, size - 2, size - 2);
   const choose = (layer, head) => {
     if (layer >= 0 && layer < layers && head >= 0 && head < heads) open(layer, head);
   };
@@ -183,6 +189,6 @@ function drawHeads(box, reader, n, state, look, open) {
     const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!step) return;
     event.preventDefault();
-    choose(reader.layer + step[0], reader.head + step[1]);
+    choose(now[0] + step[0], now[1] + step[1]);
   };
 }

@@ -67,6 +67,7 @@ export default function (component) {
   const fillTable = numbersTable(parentElement, () => `All dimensions of ${state.tokens[cell.t] ?? ""}`, ["dimension", ...state.strips.map((s) => NAMES[s])], () =>
     Array.from({ length: state.width }, (_, d) => [d, ...state.strips.map((s) => value(state, s, cell.t, d))]));
   onThemeChange(parentElement, draw);
+  onWidthChange(spacer, draw);
 }
 
 function value(state, strip, t, d) {

@@ -6,20 +6,14 @@ export default function (component) {
   const row = child(parentElement, "div", "bw-row");
   const hint = child(parentElement, "p", "bw-hint");
   const cards = child(parentElement, "div", "bw-cards");
-  const draw = (selected) => {
-    chipRow(row, state.chips, {
-      select: "many", label: state.label, selected, fixed: new Set(state.fixed),
-      onSelect: (after) => { draw(after); send(component, { selected: [...after] }); },
-    });
-  };
-  draw(new Set(state.selected));
+  choiceRow(component, row, state.chips, state.selected,
+    { select: "many", label: state.label, fixed: new Set(state.fixed) });
   putText(hint, state.hint);
   hint.hidden = state.hint === "";
   each(cards, state.cards, () => make("section", "bw-card"), fillCard);
   numbersTable(parentElement, "Guesses for each gap", ["gap", "run", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => card.lists.flatMap((list) =>
       list.rows.map((guess, n) => [card.title, list.name || "–", guess.rank ?? n + 1, guess.t, guess.p]))), state.cards.length > 0);
-  onThemeChange(parentElement, () => draw(new Set(state.selected)));
 }
 
 function fillCard(box, card) {

@@ -17,6 +17,7 @@ export default function (component) {
   controls(root, film, state, tell);
   state.show();
   onThemeChange(parent, state.show);
+  onWidthChange(root, state.show);
 }
 
 // What this visitor looks at survives new data; who stands at the end follows it.
@@ -176,9 +177,9 @@ function bigMap(panel, film, state, look, size, weight) {
   });
   const said = child(panel, "p", "film-hint");
   said.textContent = "Rows look at columns. Point at a cell.";
-  element.onpointermove = (event) => {
+  element.onpointermove = element.onpointerdown = (event) => {
     const q = Math.floor((event.offsetY - edge) / cell), k = Math.floor((event.offsetX - edge) / cell);
-    if (q >= 0 && k >= 0 && q < size && k < size) said.textContent = `${film.tokens[q]} → ${film.tokens[k]}: ${percent(weight(q, k))}`;
+    if (q >= 0 && k >= 0 && q < size && k < size) said.textContent = `${arrow(film.tokens[q], film.tokens[k])}: ${percent(weight(q, k))}`;
   };
   numbersTable(panel, "Attention of the chosen head", ["from", ...film.tokens.map((t, i) => `${i} ${t}`)],
     () => film.tokens.map((t, q) => [`${q} ${t}`, ...film.tokens.map((_, k) => weight(q, k))]));
@@ -206,7 +207,7 @@ function lies(panel, film, state, look) {
   nameWords(context, film.words, x, y, width, height);
   const said = child(panel, "p", "film-hint");
   said.textContent = "Where words crowd, some names are left out. Point at a dot.";
-  element.onpointermove = (event) => {
+  element.onpointermove = element.onpointerdown = (event) => {
     const far = (w) => Math.hypot(x(w) - event.offsetX, y(w) - event.offsetY);
     const nearest = film.words.map((_, w) => w).reduce((best, w) => (far(w) < far(best) ? w : best), 0);
     if (far(nearest) < 14) said.textContent = `${film.words[nearest]} (${film.groups[nearest]})`;

@@ -21,7 +21,13 @@ export default function (component) {
   const draw = () => drawScatter(figure, state, order[chosen]);
   const bind = () => {
     const element = draw();
-    element.onpointermove = (event) => { chosen = order.indexOf(nearest(event, element, state)); read(); };
+    element.onpointermove = element.onpointerdown = (event) => {
+      const next = order.indexOf(nearest(event, element, state));
+      if (next === chosen) return;
+      chosen = next;
+      draw();
+      read();
+    };
     element.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (!step) return;
@@ -36,6 +42,7 @@ export default function (component) {
   numbersTable(parentElement, "The likeliest pieces in either sentence", ["piece", state.first_name, state.second_name], () =>
     order.map((n) => [state.tokens[n], 10 ** state.arrays.first.data[n], 10 ** state.arrays.second.data[n]]));
   onThemeChange(parentElement, bind);
+  onWidthChange(figure, draw);
 }
 
 function wordList(title, rows, way) {

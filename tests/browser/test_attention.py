@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from bert_core import TraceRequest, load_engine
+from bert_core.figures.attention import heads_payload
 from bert_core.measures.attention import MapOptions, shown_map
 from bert_core.trace import Trace
+from tests.browser.alone import Alone
 from tests.browser.test_rooms import go_to, open_room
 from tests.browser.waiting import PATIENCE, becomes, holds
+from ui import components
 from ui.views.attention_export import standalone
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -285,3 +288,29 @@ def test_tables_fit_a_phone(new_visitor, view, table):
     box = page.locator(table)
     expect(box).to_be_visible()
     holds(page, lambda: box.evaluate("box => box.scrollWidth - box.clientWidth") <= 1)
+
+
+def test_a_head_taken_back_before_the_answer_does_not_shut_out_later_ones(browser: Browser, trace):
+    header, arrays = heads_payload(trace, 1, 4, mode="act")
+    one = Alone(browser, "attention")
+    one.page.clock.install(time=0)
+    one.draw(components.pack(header, arrays))
+    one.page.locator(".att-grid").focus()
+    one.page.keyboard.press(" ")
+    one.page.keyboard.press(" ")  # one run answers both, and changes nothing: no answer comes
+    one.page.clock.fast_forward(6_000)
+    one.draw(components.pack({**header, "off": [17]}, arrays))
+    assert one.page.locator(".att-root").evaluate("root => [...root.view.off]") == [17]
+    one.close()
+
+
+def test_from_stands_left_of_to_in_a_script_that_runs_from_the_right(browser: Browser, engine):
+    trace = engine.run(TraceRequest("שלום עולם", parts=("attention_probs",)))
+    one = Alone(browser, "attention")
+    one.draw(components.pack(*heads_payload(trace, 1, 4)))
+    pairs = one.page.locator(".att-wide .att-token").all_text_contents()
+    assert pairs
+    for pair in pairs:
+        assert pair.startswith("\u2068")
+        assert "\u2069 → \u2068" in pair
+    one.close()

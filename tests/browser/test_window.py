@@ -1,0 +1,53 @@
+"""Pictures follow the window: another width, and a screen of another sharpness, while the page stands open."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.waiting import holds
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+#: Width and height as drawn, over width and height as shown: a canvas that is squeezed shows other proportions.
+SQUEEZED = "k => (k.width / k.clientWidth) / (k.height / k.clientHeight)"
+#: How many pixels of ink the left column of words has in the lowest third of the picture.
+WORDS_BELOW = """k => [...new Uint32Array(k.getContext("2d").getImageData(
+  0, Math.round(k.height * 2 / 3), Math.round(k.width / 4), Math.floor(k.height / 3)).data.buffer)]
+  .filter((pixel) => pixel >>> 24 > 200 && ((pixel >> 16) & 255) < 90).length"""
+TEXT = "The dog slept by the fire."
+
+
+def sharpen(page: Page, ratio: int) -> None:
+    """Go on with a screen of this many pixels to a CSS pixel, as a browser's zoom does."""
+    page.context.new_cdp_session(page).send("Emulation.setDeviceMetricsOverride", {
+        "width": 1440, "height": 900, "deviceScaleFactor": ratio, "mobile": False})
+
+
+@pytest.mark.parametrize(("name", "picture", "parameters"), [
+    ("embeddings", ".bw-strips", {"text": TEXT}),
+    ("masking", ".bw-plot", {"view": "Two sentences"}),
+    ("attention", ".steps-canvas", {"view": "Step by step", "step": 1, "text": TEXT})])
+def test_no_picture_is_squeezed_in_a_narrower_window(visitor, name, picture, parameters):
+    page = visitor.open(name, **parameters)
+    canvas = page.locator(picture).first
+    wide = canvas.evaluate("k => k.width")
+    page.set_viewport_size({"width": 390, "height": 900})
+    holds(page, lambda: canvas.evaluate("k => k.width") < wide and 0.98 < canvas.evaluate(SQUEEZED) < 1.02)
+
+
+def test_the_numbers_of_one_head_stand_side_by_side_as_soon_as_there_is_room(new_visitor):
+    visitor = new_visitor(width=390)
+    page = visitor.open("attention", view="Step by step", step=1, text=TEXT)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(page.locator(".steps-root.steps-wide")).to_be_visible()
+
+
+def test_after_a_zoom_the_last_word_stands_beside_its_line(visitor):
+    page = visitor.open("attention", text=TEXT, look="lines")
+    head = page.locator(".att-head")
+    expect(head).to_be_visible()
+    assert head.evaluate(WORDS_BELOW) > 0
+    sharpen(page, 2)
+    holds(page, lambda: head.evaluate("k => k.width / k.clientWidth") > 1.9)
+    assert head.evaluate(WORDS_BELOW) > 0
