@@ -92,6 +92,13 @@ def test_a_packed_model_is_not_packed_again(tiny_bert, monkeypatch):
 
 
 @needs_onednn
+def test_a_matrix_that_is_read_back_keeps_no_other_in_memory(tiny_bert, monkeypatch):
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 2**31)
+    key = kernels.packed(load_model(tiny_bert).model).weights["bert.encoder.layer.0.attention.self.key.weight"]
+    assert key.untyped_storage().nbytes() == 15 * 15 * 4  # not that of query, key and value
+
+
+@needs_onednn
 def test_rows_are_counted_over_the_whole_batch():
     plain, packed = [], []
     guarded = kernels.Guarded(lambda x, _: packed.append(x.shape), lambda x, _: plain.append(x.shape), 6)
