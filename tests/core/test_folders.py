@@ -14,6 +14,7 @@ from bert_core import tokenizer
 from bert_core.load import LoadError, load_model
 from bert_core.loading.check import canonical_names, is_ours
 from bert_core.loading.files import read_headers, read_json, read_tensors, write_tensors
+from bert_core.request import TraceRequest, prepare
 from bert_core.tokenizer import read_tokenizer, special_tokens
 from tests.checkpoints import VOCABULARY
 
@@ -119,6 +120,18 @@ def test_a_mask_in_the_second_sentence_is_the_familys_own(family):
     (place,) = found.mask_positions
     assert (found.sequence_ids[place], found.tokens[place]) == (1, "<mask>")
     assert found.pair[slice(*found.offsets[place])].strip() == "[MASK]"
+
+
+def test_a_piece_that_was_added_later_and_has_no_row_is_refused_when_it_is_typed(folder):
+    """The library gives it the next id, which the model's table doesn't reach."""
+    fast = tokenizer.FastTokenizer.from_file(str(folder / "tokenizer.json"))
+    fast.add_tokens(["xylophone"])
+    fast.save(str(folder / "tokenizer.json"))
+    loaded = load_model(str(folder))
+    assert loaded.tokenizer.largest_id == 116
+    assert prepare(loaded, TraceRequest("the dog")).encoding.input_ids[0] == loaded.tokenizer.id_of("[CLS]")
+    with pytest.raises(ValueError, match="vocabulary id 117 is outside 0 to 116"):
+        prepare(loaded, TraceRequest("the xylophone"))
 
 
 # --- weights -------------------------------------------------------------------
