@@ -214,8 +214,8 @@ def _packed_of(model: Model, names: tuple[str, ...], most_rows: int) -> PackedLi
 
     The plain product looks its weights up when it is called, so that nobody keeps them.
     """
-    weights, biases = ([model.weights.get(f"{name}.{kind}") for name in names] for kind in ("weight", "bias"))
-    fast = pack_linear(_beside(weights), None if biases[0] is None else _beside(biases))
+    weights, biases = ([model.weights[f"{name}.{kind}"] for name in names] for kind in ("weight", "bias"))
+    fast = pack_linear(_beside(weights), _beside(biases))
     return _guarded(fast, lambda x, activation: _beside([linear(model, x, name, activation) for name in names], -1),
                     most_rows)
 

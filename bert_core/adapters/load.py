@@ -72,7 +72,7 @@ def load_adapted(
 def check_bounds(values: Mapping[str, Any]) -> None:
     """LoadError if config.json asks for an absurd size, before anything is made of it."""
     for key, value in values.items():
-        if not isinstance(value, int) or isinstance(value, bool) or key.endswith(_NO_SIZES):
+        if not isinstance(value, int) or key.endswith(_NO_SIZES):
             continue
         if value > (MAX_LAYERS if "layer" in key else MAX_SIZE):
             raise LoadError(f"config: {key} is {value}; that is no model that can be loaded here")

@@ -139,9 +139,12 @@ def test_what_only_our_encoder_can_do_is_refused_in_a_line(both):
         return
     other = "bidirectional" if ours.config.is_decoder else "causal"
     for request in (TraceRequest("dog", attention=other), TraceRequest("dog", heads_off=((0, 1),)),
-                    TraceRequest("dog", window=1), TraceRequest("dog", embeddings_off=("token",))):
+                    TraceRequest("dog", window=1), TraceRequest("dog", embeddings_off=("token",)),
+                    TraceRequest("dog", position_order=tuple(range(len(ours.tokenizer.encode("dog"))))[::-1])):
         with pytest.raises(ValueError, match="runs through transformers"):
             run_batch(ours, [request])
+    with pytest.raises(ValueError, match="runs through transformers, only with its own"):
+        run_batch(ours, [TraceRequest("dog"), TraceRequest("he", attention=other)])
 
 
 def test_the_loading_table_says_what_loaded(both):

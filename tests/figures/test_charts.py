@@ -132,6 +132,7 @@ def test_the_map_has_a_mark_for_each_sense_and_a_star_for_the_visitor():
     assert (mine.marker.symbol, mine.marker.color) == ("star", theme.NEUTRAL)
     assert (money.marker.color, river.marker.color) == theme.KINDS[:2]
     assert (money.marker.symbol, river.marker.symbol) == meaning.SYMBOLS[:2]
+    assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis.scaleratio) == ("x", 1)
     assert figure.layout.xaxis.title.text == "first component (62 % of the variance)"
     assert figure.layout.yaxis.title.text == "second component (25 % of the variance)"
 

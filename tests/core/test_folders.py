@@ -1,0 +1,205 @@
+"""What stands in a folder besides the weights: word lists, special tokens, dead buffers, settings of another block."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from bert_core import tokenizer
+from bert_core.load import LoadError, load_model
+from bert_core.loading.check import canonical_names, is_ours
+from bert_core.loading.files import read_headers, read_json, read_tensors, write_tensors
+from bert_core.request import TraceRequest, prepare
+from bert_core.tokenizer import read_tokenizer, special_tokens
+from tests.checkpoints import VOCABULARY
+
+
+@pytest.fixture
+def folder(tiny_bert, tmp_path) -> Path:
+    """A copy of the tiny BERT that a test may damage."""
+    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+
+
+@pytest.fixture
+def words(tmp_path) -> Path:
+    """A folder of the form of 2018: vocab.txt alone."""
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+# --- vocab.txt and special tokens ----------------------------------------------
+
+
+def test_a_list_of_words_gives_berts_own_steps(words):
+    found = read_tokenizer(words, 37, True)
+    both = found.encode("The DOG [MASK]", "he slept")
+    assert both.tokens == ("[CLS]", "the", "dog", "[MASK]", "[SEP]", "he", "slept", "[SEP]")
+    assert both.token_type_ids == (0, 0, 0, 0, 0, 1, 1, 1)
+    assert both.special == (True, False, False, False, True, False, False, True)
+    assert found.decode(found.encode("the catly slept").input_ids) == "the catly slept"
+    assert read_tokenizer(words, 37, False).encode("he", "she").token_type_ids == (0,) * 5
+
+
+def test_a_list_of_words_keeps_its_letters_where_it_says_so(words):
+    (words / "tokenizer_config.json").write_text('{"do_lower_case": false}', encoding="utf-8")
+    assert read_tokenizer(words, 37, True).encode("the Dog").tokens == ("[CLS]", "the", "[UNK]", "[SEP]")
+
+
+@pytest.mark.parametrize("lacking", ["[UNK]", "[CLS]", "[SEP]"])
+def test_a_list_of_words_without_its_specials_is_none(words, lacking):
+    (words / "vocab.txt").write_text("\n".join(w for w in VOCABULARY if w != lacking), encoding="utf-8")
+    with pytest.raises(ValueError, match=rf"vocab.txt lacks \{lacking}: it is no WordPiece"):
+        read_tokenizer(words, 37, True)
+
+
+def test_a_list_of_words_in_another_encoding_is_said(words):
+    (words / "vocab.txt").write_bytes(b"[UNK]\n[CLS]\n[SEP]\n\xff\xfe\n")
+    with pytest.raises(ValueError, match="vocab.txt can't be read"):
+        read_tokenizer(words, 37, True)
+
+
+def test_a_tokenizer_that_is_too_large_is_not_read(folder, monkeypatch):
+    monkeypatch.setattr(tokenizer, "MAX_JSON", 8)
+    with pytest.raises(ValueError, match="tokenizer.json is larger than"):
+        read_tokenizer(folder, 37, True)
+
+
+def test_the_map_of_specials_counts_before_the_settings_and_what_is_no_piece_is_left_out(folder):
+    fast = read_tokenizer(folder, 37, True).backend
+    (folder / "special_tokens_map.json").write_text(json.dumps(
+        {"mask_token": {"content": "dog"}, "sep_token": "no such piece", "pad_token": 3}), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"mask_token": "cat", "unk_token": "he"}), "utf-8")
+    assert special_tokens(folder, fast) == {"mask": "dog", "unk": "he", "cls": "[CLS]", "pad": "[PAD]"}
+
+
+def test_padding_and_cutting_of_the_folder_are_not_ours(folder):
+    fast = tokenizer.FastTokenizer.from_file(str(folder / "tokenizer.json"))
+    fast.enable_padding(length=20)
+    fast.enable_truncation(4)
+    fast.save(str(folder / "tokenizer.json"))
+    found = read_tokenizer(folder, 37, True).encode("the dog barked all night")
+    assert (len(found), found.dropped, found.tokens[-1]) == (7, 0, "[SEP]")
+
+
+@pytest.mark.parametrize(("limit", "kept", "dropped"), [(5, 5, 2), (6, 6, 1), (7, 7, 0)])
+def test_at_the_limit_nothing_is_dropped_and_one_beyond_it_is(folder, limit, kept, dropped):
+    found = read_tokenizer(folder, limit, True).encode("the dog barked all night ")
+    assert (len(found), found.dropped, found.truncated) == (kept, dropped, dropped > 0)
+    assert found.cut_at == ((None, None) if not dropped else (found.offsets[-2][1], None))
+
+
+def test_a_limit_without_room_for_a_word_is_refused(folder):
+    with pytest.raises(ValueError, match="a limit of 2 tokens leaves no room"):
+        read_tokenizer(folder, 2, True)
+    assert read_tokenizer(folder, 3, True).encode("the dog").tokens == ("[CLS]", "the", "[SEP]")
+
+
+def test_masks_and_unknown_pieces_are_content_and_typed_specials_are_not(folder):
+    found = read_tokenizer(folder, 37, True).encode("[MASK] 中 [SEP] dog [PAD]")
+    assert found.tokens == ("[CLS]", "[MASK]", "[UNK]", "[SEP]", "dog", "[PAD]", "[SEP]")
+    assert found.content == (1, 2, 4)
+
+
+@pytest.mark.parametrize("name", ["BERT", "RoBERTa", "GPT-2"])
+def test_pieces_of_a_long_text_are_all_there_at_their_places(family, name):
+    """RoBERTa's <mask> has another length than the [MASK] that was typed; what follows stands where it stood."""
+    text = "the [MASK] dog [MASK] slept " + "dog " * 60
+    spans = load_model(family(name)).tokenizer.spans(text)
+    assert "".join(text[one.start:one.end] for one in spans).replace(" ", "") == text.replace(" ", "")
+    assert all(one.word is not None for one in spans)
+
+
+def test_a_mask_in_the_second_sentence_is_the_familys_own(family):
+    own = load_model(family("RoBERTa")).tokenizer
+    found = own.encode("the dog", "a [MASK] cat")
+    (place,) = found.mask_positions
+    assert (found.sequence_ids[place], found.tokens[place]) == (1, "<mask>")
+    assert found.pair[slice(*found.offsets[place])].strip() == "[MASK]"
+
+
+def test_a_piece_that_was_added_later_and_has_no_row_is_refused_when_it_is_typed(folder):
+    """The library gives it the next id, which the model's table doesn't reach."""
+    fast = tokenizer.FastTokenizer.from_file(str(folder / "tokenizer.json"))
+    fast.add_tokens(["xylophone"])
+    fast.save(str(folder / "tokenizer.json"))
+    loaded = load_model(str(folder))
+    assert loaded.tokenizer.largest_id == 116
+    assert prepare(loaded, TraceRequest("the dog")).encoding.input_ids[0] == loaded.tokenizer.id_of("[CLS]")
+    with pytest.raises(ValueError, match="vocabulary id 117 is outside 0 to 116"):
+        prepare(loaded, TraceRequest("the xylophone"))
+
+
+# --- weights -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bert.embeddings.token_type_ids", "embeddings.position_ids", "position_ids",
+                                  "discriminator_predictions.dense.weight", "sop_classifier.classifier.bias",
+                                  "sequence_summary.summary.weight"])
+def test_buffers_and_heads_of_no_use_are_left_on_disk(folder, name):
+    tensors = load_file(folder / "model.safetensors")
+    save_file(tensors | {name: torch.ones(1, 37)}, folder / "model.safetensors")
+    assert set(load_model(str(folder)).model.weights) == set(tensors)
+
+
+@pytest.mark.parametrize(("tied", "expected"), [(True, 1.0), (False, 2.0)])
+def test_of_two_biases_the_decoders_own_counts_where_it_is_not_tied(tiny_bert, tied, expected):
+    config = load_model(tiny_bert).config.__class__(tie_word_embeddings=tied)
+    found = canonical_names({"cls.predictions.bias": 1.0, "cls.predictions.decoder.bias": 2.0}, config)
+    assert found == {"cls.predictions.bias": expected}
+    assert canonical_names({"cls.predictions.decoder.bias": 2.0}, config) == {"cls.predictions.bias": 2.0}
+
+
+@pytest.mark.parametrize(("changes", "ours"), [
+    ({}, True), ({"position_embedding_type": "absolute"}, True), ({"position_embedding_type": "relative_key"}, False),
+    ({"num_hidden_groups": 1}, True), ({"num_hidden_groups": 2}, False), ({"inner_group_num": 3}, False),
+    ({"add_cross_attention": False}, True), ({"add_cross_attention": True}, False),
+    ({"position_embedding_type": None}, True), ({"model_type": "gpt2"}, False),
+])
+def test_a_setting_of_another_block_is_not_run_as_berts(changes, ours):
+    from bert_core.config import BertConfig
+
+    assert is_ours(BertConfig.from_dict({"model_type": "bert", **changes})) is ours
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    (b'"words"', "holds no JSON object"), (b"\xff\xfe{}", "can't be read"), (b"{", "can't be read"),
+])
+def test_json_that_is_no_object_is_said(tmp_path, text, message):
+    (tmp_path / "config.json").write_bytes(text)
+    with pytest.raises(LoadError, match=f"config.json {message}"):
+        read_json(tmp_path / "config.json")
+
+
+def test_weights_are_written_whole_with_what_is_said_of_them(tmp_path):
+    path = tmp_path / "model.safetensors"
+    table = torch.arange(15.0).reshape(3, 5)
+    write_tensors({"turned": table.T}, path, {"step": "7"})
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+    assert torch.equal(read_tensors(read_headers(tmp_path), ["turned"])["turned"], table.T)
+    assert b'"step":"7"' in path.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", ["bin", "pt", "ckpt", "h5"])
+def test_pickled_weights_alone_are_named_as_such(folder, suffix):
+    (folder / "model.safetensors").rename(folder / f"pytorch_model.{suffix}")
+    with pytest.raises(LoadError, match="only pickled weights"):
+        load_model(str(folder))
+
+
+def test_a_missing_shard_is_named_although_pickles_stand_beside_it(folder):
+    (folder / "pytorch_model.bin").write_bytes(b"")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": "a.safetensors"}}))
+    with pytest.raises(LoadError, match="a.safetensors is missing"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize("index", [{"weight_map": {}}, {"weight_map": "a.safetensors"}, {}])
+def test_an_index_without_a_map_is_said(folder, index):
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(LoadError, match="has no weight_map"):
+        load_model(str(folder))
