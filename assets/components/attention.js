@@ -26,8 +26,8 @@ function newView(root, data) {
   view.drawFocus = () => drawFocus(view);
   view.tellView = () => tellView(view);
   view.told = { off: {}, cut: {} };
-  view.tellOff = () => tellChange(view, "off", "heads");
-  view.tellCut = () => tellChange(view, "cut", "pairs");
+  view.tellOff = () => tellChange(view, "off");
+  view.tellCut = () => tellChange(view, "cut");
   return view;
 }
 
@@ -41,10 +41,22 @@ function placeOf(link, data) {
   };
 }
 
-function tellChange(view, kind, field) {
-  const cells = [...view[kind]].sort((a, b) => a - b);
-  noteChoice(view.told[kind], cells, view.data.id);
-  send(view.component, { kind, [field]: cells });
+// At once; what waited to be told goes with it.
+function tellChange(view, kind) {
+  noteChoice(view.told[kind], changed(view, kind), view.data.id);
+  clearTimeout(view.telling);
+  send(view.component, everything(view));
+}
+
+function changed(view, kind) { return [...view[kind]].sort((a, b) => a - b); }
+
+// Of two messages that wait for a busy server Streamlit keeps the newer, so each one says again what has no answer yet.
+function everything(view) {
+  const said = { layer: view.layer, head: view.head, token: view.token ?? -1, look: writeLook(view.look) };
+  for (const [kind, field] of [["off", "heads"], ["cut", "pairs"]]) {
+    if (view.told[kind].__bwSent?.length) said[field] = changed(view, kind);
+  }
+  return said;
 }
 
 // What is off or cut, unless this answers an older click than the last one.
@@ -139,10 +151,7 @@ function titleParts(view) {
 // Where the visitor is, soon but not for each step of a slider; at once when exact numbers are missing.
 function tellView(view) {
   clearTimeout(view.telling);
-  const tell = () => send(view.component, {
-    kind: "view", layer: view.layer, head: view.head, token: view.token ?? -1, look: writeLook(view.look),
-  });
-  view.telling = setTimeout(tell, view.data.exact.includes(view.layer) ? 350 : 60);
+  view.telling = setTimeout(() => send(view.component, everything(view)), view.data.exact.includes(view.layer) ? 350 : 60);
 }
 
 function savePicture(view, kind) {

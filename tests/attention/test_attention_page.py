@@ -71,21 +71,22 @@ def address(monkeypatch) -> dict[str, str | None]:
 
 
 def test_a_good_message_goes_into_the_address(address):
-    good = {"kind": "view", "layer": 2, "head": 8, "token": 4, "look": "map.words"}
+    good = {"layer": 2, "head": 8, "token": 4, "look": "map.words"}
     attention.receive_view(HERE)(good)
     assert address == {"layer": "3", "head": "9", "token": "4", "look": "map.words"}
-    attention_act._receive(HERE, 6, 12)({"kind": "off", "heads": [25, 0]})
-    attention_act._receive(HERE, 6, 12)({"kind": "cut", "pairs": [4 * 9 + 1]})
-    assert (address["off"], address["cut"]) == ("1-1,3-2", "4-1")
+    attention_act._receive(HERE, 6, 12)(good | {"head": 7, "heads": [25, 0]})
+    assert (address["head"], address["off"], "cut" in address) == ("8", "1-1,3-2", False)
+    attention_act._receive(HERE, 6, 12)(good | {"pairs": [4 * 9 + 1]})
+    assert (address["head"], address["off"], address["cut"]) == ("9", "1-1,3-2", "4-1")
     attention_steps._receive(6, 12, 9)({"layer": 5, "head": 0, "token": 8, "step": 3})
     assert (address["layer"], address["token"], address["step"]) == ("6", "8", "4")
 
 
 BAD = st.dictionaries(
-    st.sampled_from(["kind", "layer", "head", "token", "look", "heads", "pairs", "step"]),
+    st.sampled_from(["layer", "head", "token", "look", "heads", "pairs", "step"]),
     st.one_of(st.none(), st.booleans(), st.floats(), st.text(max_size=9), st.integers(-9, 10**9),
               st.lists(st.one_of(st.integers(-3, 10**6), st.text(max_size=3)), max_size=6),
-              st.sampled_from(["view", "off", "cut"])))
+              st.sampled_from(["", "map.words", "lines"])))
 
 
 @given(BAD)

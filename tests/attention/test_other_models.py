@@ -155,7 +155,7 @@ def test_where_the_component_says_that_it_is_sends_it_nowhere(monkeypatch):
     monkeypatch.setattr(attention, "sizes", lambda here: (6, 12))
     here = state.Here(TEXT, None, "twin-bert", "attention")
     assert attention.jump() is None
-    attention.receive_view(here)({"kind": "view", "layer": 3, "head": 0, "token": -1, "look": "map"})
+    attention.receive_view(here)({"layer": 3, "head": 0, "token": -1, "look": "map"})
     assert attention.jump() is None
     assert address == {"layer": "4", "head": "1", "look": "map"}
     address["layer"] = "2"

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
+from bert_core import TraceRequest, load_engine
+from bert_core.figures.attention import heads_payload
 from tests.browser.alone import Alone
 from ui import components
 
@@ -136,3 +138,26 @@ def test_the_key_that_was_pressed_keeps_the_focus(alone):
     assert one.page.evaluate("window.parent_.activeElement.textContent") == "dog"
     one.draw(steps(1))
     assert one.page.evaluate("window.parent_.activeElement.textContent") == "dog"
+
+
+def acting(off: list[int]) -> bytes:
+    trace = load_engine("twin-bert").run(TraceRequest("The dog slept.", parts=("attention_probs",)))
+    header, arrays = heads_payload(trace, 1, 4, mode="act")
+    return components.pack(header | {"off": off, "cut": []}, arrays)
+
+
+def test_a_head_that_is_switched_off_is_said_again_until_there_is_an_answer(alone):
+    """Of two messages that wait for a busy server Streamlit keeps the newer only."""
+    one = alone("attention")
+    one.draw(acting([]))
+    grid = one.page.locator(".att-grid")
+    grid.focus()
+    one.page.keyboard.press("Space")
+    one.page.locator(".att-scrub input").first.press("ArrowRight")
+    one.page.wait_for_function("() => window.sent.length === 2")
+    assert [message["heads"] for message in one.sent()] == [[16], [16]]
+    assert [message["layer"] for message in one.sent()] == [1, 2]
+    one.draw(acting([16]))
+    one.page.locator(".att-scrub input").first.press("ArrowRight")
+    one.page.wait_for_function("() => window.sent.length === 3")
+    assert one.sent()[2].keys() == {"layer", "head", "token", "look"}

@@ -126,7 +126,6 @@ def receive_view(here: Here):
     tokens = len(here.encoding)
 
     def receive(message: Mapping[str, Any]) -> None:
-        components.word(message, "kind", ("view",))
         layer, head = components.number(message, "layer", layers), components.number(message, "head", heads)
         token, look = message.get("token"), message.get("look")
         if token != -1:

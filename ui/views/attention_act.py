@@ -185,17 +185,15 @@ def undo() -> None:
 
 
 def _receive(here: Here, layers: int, heads: int) -> Callable[[Mapping[str, Any]], None]:
-    """on_event: heads off, pairs cut, or where the visitor is."""
+    """on_event: where the visitor is, and what of heads off and pairs cut is new."""
     look, length = attention.receive_view(here), len(here.encoding)
 
     def receive(message: Mapping[str, Any]) -> None:
-        kind = components.word(message, "kind", ("view", "off", "cut"))
-        if kind == "view":
-            look(message)
-        elif kind == "off":
+        look(message)
+        if "heads" in message:
             cells = components.numbers(message, "heads", layers * heads)
             state.set_param("off", _write([divmod(cell, heads) for cell in cells], 1))
-        else:
+        if "pairs" in message:
             cells = components.numbers(message, "pairs", length * length)
             if len(cells) > MOST:
                 raise components.BadMessage(f"more than {MOST} pairs")
