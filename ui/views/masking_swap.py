@@ -92,13 +92,13 @@ def _layers(found: Swap) -> list[str]:
 def _table(found: Swap) -> str:
     """Tokens by layers: how far each one's vector moves the answer."""
     caption = "How far one vector of the other sentence moves the answer, by the layer it comes from"
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", *_layers(found)))
+    heads = "<td></td>" + "".join(f'<th scope="col">{head}</th>' for head in _layers(found))
     rows = ""
-    for place, name in enumerate(_names(found)):
-        changed = found.tokens[place] != found.others[place]
-        kind = "bw-swap-gap" if place == found.position else "bw-swap-changed" if changed else ""
+    for place, both in enumerate(zip(found.tokens, found.others, strict=True)):
+        kind = "bw-swap-gap" if place == found.position else "bw-swap-changed" if len(set(both)) > 1 else ""
+        name = " → ".join(f"<bdi>{html.escape(token)}</bdi>" for token in dict.fromkeys(both))
         cells = "".join(_cell(share) for share in found.shares[:, place])
-        rows += f'<tr><th scope="row" class="{kind}">{html.escape(name)}</th>{cells}</tr>'
+        rows += f'<tr><th scope="row" class="{kind}">{name}</th>{cells}</tr>'
     return (f'<div class="bw-scroll" role="region" tabindex="0" aria-label="{caption}"><table class="bw-table bw-swap">'
             f"<caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>")
 
