@@ -19,8 +19,8 @@ DOGS, DOG = TO_TRY[0]
 def rows(at) -> list[list[str]]:
     """The table's rows, each a list of its cells' words."""
     (drawn,) = [one.proto.body for one in at.get("html") if 'class="bw-table bw-swap"' in one.proto.body]
-    found = re.findall(r"<tr>(.*?)</tr>", drawn.split("<tbody>")[1])
-    return [[html.unescape(re.sub("</?bdi>", "", cell)) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in found]
+    found = re.findall(r"<tr>(.*?)</tr>", re.sub("</?bdi>", "", drawn).split("<tbody>")[1])
+    return [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in found]
 
 
 def test_the_table_is_the_measure():
