@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from bert_core.adapters import load as adapted
 from bert_core.adapters.quiet import first_line, quiet
-from bert_core.adapters.tokenizers import PythonTokenizer, _cut, _find
+from bert_core.adapters.tokenizers import PythonTokenizer, _find
 from bert_core.load import LoadError, load_model
 from bert_core.trace import TraceRequest, run_batch
 
@@ -162,14 +162,6 @@ def test_a_pair_in_python_is_cut_to_the_limit_from_the_longer(family):
     whole = own.encode("chien " * 3)
     assert len(found) == own.limit
     assert sum(n == 0 for n in found.sequence_ids) == sum(n == 0 for n in whole.sequence_ids)
-
-
-@pytest.mark.parametrize(("lengths", "room", "kept"), [
-    ((2, 7), 6, [2, 4]), ((7, 2), 6, [4, 2]), ((5, 5), 7, [3, 4]), ((3, 2), 5, [3, 2]), ((3, 2), -1, [0, 0]),
-])
-def test_the_longest_sentence_loses_its_end(lengths, room, kept):
-    sentences = [list(range(n)) for n in lengths]
-    assert _cut(sentences, room) == [list(range(n)) for n in kept]
 
 
 def test_a_part_is_found_at_its_first_place_from_a_start():
