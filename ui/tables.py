@@ -43,7 +43,18 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], n
 
     head = "".join(cell("col", n, text) if text else "<td></td>" for n, text in enumerate(columns))
     body = "".join(f"<tr>{line(row)}</tr>" for row in rows)
-    label, kind = html.escape(caption, quote=True), "bw-table bw-stacked" if stacked else "bw-table"
+    return frame(caption, head, body, "bw-table bw-stacked" if stacked else "bw-table")
+
+
+def frame(caption: str, head: str, body: str, kind: str) -> str:
+    """A table around cells and rows that are HTML already; it scrolls sideways by itself.
+
+    Args:
+        caption: plain text, escaped here.
+        head, body: the heading's cells, and the rows.
+        kind: classes of the table.
+    """
+    label = html.escape(caption, quote=True)
     return (f'<div class="bw-scroll" role="region" tabindex="0" aria-label="{label}"><table class="{kind}">'
             f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
 

@@ -89,7 +89,7 @@ def swap_vectors(
             places = torch.arange(first, min(first + ROWS_A_PASS, length), device=model.device)
             with torch.inference_mode():
                 hidden = states[start][:1].repeat(len(places), 1, 1)  # (B, T, D)
-                hidden[torch.arange(len(places)), places] = states[start][1, places]
+                hidden[torch.arange(len(places), device=model.device), places] = states[start][1, places]
                 for index in range(start, depth):
                     hidden = bert.layer(model, index, hidden, allowed).hidden
                 runs[start, places.cpu()] = _numbers(_read(model, hidden, position)[:, answers])

@@ -9,18 +9,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.browser.alone import DRAW
 from ui import components
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 TOKENS, WORDS = ["[CLS]", "anna", "[MASK]", "[SEP]"], ["dog", "cat"]
-#: Gives the component its data as Streamlit does: the same parent each time, messages kept in `sent`.
-DRAW = """(raw) => {
-  window.parent_ ??= document.body.appendChild(document.createElement("div")).attachShadow({ mode: "open" });
-  window.sent ??= [];
-  const data = Uint8Array.from(atob(raw), (one) => one.charCodeAt(0));
-  window.mount({ parentElement: window.parent_, data, setTriggerValue: (_, message) => window.sent.push(message) });
-}"""
 
 
 @pytest.fixture

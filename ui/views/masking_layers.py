@@ -10,7 +10,7 @@ import streamlit as st
 from bert_core.figures.masking import percent
 from bert_core.measures.lens import read_layers, stays_first
 from bert_core.measures.predictions import Gap, Guess
-from ui import notices, state
+from ui import notices, state, tables
 from ui.state import Here
 from ui.views import masking, task_models
 
@@ -45,8 +45,7 @@ def _table(layers: Sequence[Gap], position: int) -> str:
         f'<tr><th scope="row">{name}</th><td>{_place(gap)}</td>'
         f'{"".join(_cell(guess, guess.id == followed.id) for guess in gap.guesses)}</tr>'
         for name, gap in zip(names, layers, strict=True))
-    return (f'<div class="bw-scroll" role="region" tabindex="0" aria-label="{caption}"><table class="bw-table bw-lens">'
-            f"<caption>{caption}</caption><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>")
+    return tables.frame(caption, columns, rows, "bw-table bw-lens")
 
 
 def _cell(guess: Guess, is_followed: bool) -> str:

@@ -99,8 +99,7 @@ def _table(found: Swap) -> str:
         name = " → ".join(f"<bdi>{html.escape(token)}</bdi>" for token in dict.fromkeys(both))
         cells = "".join(_cell(share) for share in found.shares[:, place])
         rows += f'<tr><th scope="row" class="{kind}">{name}</th>{cells}</tr>'
-    return (f'<div class="bw-scroll" role="region" tabindex="0" aria-label="{caption}"><table class="bw-table bw-swap">'
-            f"<caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>")
+    return tables.frame(caption, heads, rows, "bw-table bw-swap")
 
 
 def _cell(share: float) -> str:
