@@ -66,7 +66,7 @@ def _in_words(layers: Sequence[Gap], is_hidden: bool) -> str:
     name, first = f"“{layers[0].truth.token}”", stays_first(layers)
     what = f"The hidden {name}" if is_hidden else f"The answer {name}"
     if first == len(layers) - 1 > 0:
-        return f"{what} stands first in the last layer only; one layer below it is number {layers[-2].rank:,}."
+        return f"{what} stands first in the last layer; one layer below it is number {layers[-2].rank:,}."
     if first is not None:
         return f"{what} stands first from {'the input' if first == 0 else f'layer {first}'} on."
     best = min(range(len(layers)), key=lambda n: layers[n].rank)
