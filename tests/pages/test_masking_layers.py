@@ -57,6 +57,7 @@ def test_a_model_of_another_kind_says_why_not(family, monkeypatch):
 
 @pytest.mark.parametrize(("ranks", "words"), [
     ((9, 4, 1), "The answer “a” stands first in the last layer; one layer below it is number 4."),
+    ((1, 4, 1), "The answer “a” stands first in the last layer; one layer below it is number 4."),
     ((9, 1, 1), "The answer “a” stands first from layer 1 on."),
     ((1, 1, 1), "The answer “a” stands first from the input on.")])
 def test_since_when_in_words(ranks, words):
