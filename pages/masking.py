@@ -5,12 +5,10 @@ from ui.views import masking, masking_layers, masking_more, masking_swap
 
 here = shell.open_page()
 masking.need_head(here)
-with controls.row("center"):
-    view = controls.view(["Fill the gap", "Layer by layer", "Before and after", "Two sentences", "Swap vectors",
-                          "80/10/10", "Pseudo-perplexity"])
-    guesses = controls.slider("Guesses", 3, 20, "k", 6, width=180) if view == "Fill the gap" else 0
+view = controls.view(["Fill the gap", "Layer by layer", "Before and after", "Two sentences", "Swap vectors", "80/10/10",
+                      "Pseudo-perplexity"])
 if view == "Fill the gap":
-    masking.fill_in(here, guesses)
+    masking.fill_in(here)
 elif view == "Layer by layer":
     masking_layers.layer_by_layer(here)
 elif view == "Before and after":

@@ -67,7 +67,7 @@ def draw() -> None:
     if box.open:
         with box:
             _choices()
-            downloads.show(_PICKED, _use)
+            downloads.show(_PICKED, state.choose_model)
 
 
 def _choices() -> None:
@@ -91,11 +91,6 @@ def _choices() -> None:
 
 def _fetch(name: str) -> None:
     downloads.put(_PICKED, Download(name)).start()
-
-
-def _use(name: str) -> None:
-    """Make it the visitor's model; the load itself checks everything."""
-    st.session_state["model"] = name
 
 
 # --- the page ----------------------------------------------------------------

@@ -252,11 +252,22 @@ def or_stop(action: Callable[[], Value]) -> Value:
         stop(str(problem))
 
 
-def stop(problem: str) -> None:
-    """Show one line that says what is wrong and what to do, and end the page."""
+def stop(problem: str, model: str | None = None) -> None:
+    """Show one line that says what is wrong and what to do, and end the page.
+
+    Args:
+        model: one that can do it, offered as a button.
+    """
     notices.problem(problem)
+    if model:
+        st.button(f"Read with {model}", key="instead", on_click=choose_model, args=(model,))
     notices.ready(here().text, "No picture: see the message above.", dropped())
     st.stop()
+
+
+def choose_model(name: str) -> None:
+    """Make it the visitor's model; for callbacks, as a widget holds it. The load itself checks everything."""
+    st.session_state["model"] = name
 
 
 # --- values that live in the address only ------------------------------------

@@ -70,8 +70,12 @@ def test_a_model_that_may_not_be_fetched_is_one_clear_line_and_no_traceback(monk
     assert "no/such-model-here: downloads are switched off" in plain_line(visit("masking", model="no/such-model-here"))
 
 
-def test_a_model_without_the_head_says_so():
-    assert "twin-gpt has no trained masked-LM head" in plain_line(visit("masking", model="twin-gpt"))
+def test_a_model_without_the_head_says_so_and_offers_one_that_has_it():
+    at = visit("masking", model="twin-gpt", text="The [MASK] barked.")
+    assert "twin-gpt has no trained masked-LM head" in plain_line(at)
+    at.button(key="instead").click().run()
+    assert is_ready(at)["status"].startswith("twin-bert ·")
+    assert not [button for button in at.button if button.key == "instead"]
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from bert_core.figures import masking as figures
 from bert_core.measures import predictions
 from bert_core.tokenizer import Encoding
@@ -13,6 +15,8 @@ from ui.views import task_models
 #: Gaps that get a card; more are counted.
 MAX_CARDS = 12
 NO_GAP = "Click a token to hide it, or type [MASK] in the sentence."
+#: A model with a masked-LM head, offered where the chosen one has none.
+OFFERED = "twin-bert"
 #: Sentences with a gap, offered where none is open.
 TO_TRY = ("The [MASK] shone brightly in the blue sky.", "A man is riding a [MASK] down the street.",
           "Two dogs [MASK] through the snow.")
@@ -22,7 +26,7 @@ def need_head(here: Here) -> None:
     """End the page if the model can't fill gaps."""
     if "mlm" not in state.loaded(here.model).model.heads:
         state.stop(f"{here.model} has no trained masked-LM head, so it can't say what goes in a gap. "
-                   "Choose a model that has one, such as twin-bert.")
+                   f"Choose a model that has one, such as {OFFERED}.", OFFERED)
 
 
 def selectable(encoding: Encoding) -> list[int]:
@@ -43,8 +47,15 @@ def one_gap(encoding: Encoding, masked: tuple[int, ...]) -> int | None:
     return int(controls.choice("The gap at position", [str(n) for n in gaps], "gap"))
 
 
-def fill_in(here: Here, k: int) -> None:
-    """Chips to mask, and for every gap the k best guesses."""
+def fill_in(here: Here) -> None:
+    """Chips to mask, and for every gap the best guesses; below them, how many those are."""
+    picture = st.container()
+    k = controls.slider("Guesses", 3, 20, "k", 6, width=180)
+    with picture:
+        _chips_and_cards(here, k)
+
+
+def _chips_and_cards(here: Here, k: int) -> None:
     encoding = here.encoding
     masked = chosen(encoding)
     cards, hint = [], NO_GAP
