@@ -109,6 +109,15 @@ def test_the_first_sentence_is_all_on_one_screen_of_a_laptop(visitor):
     holds(page, lambda: table.evaluate("box => box.scrollWidth <= box.clientWidth"))
 
 
+def test_the_first_picture_is_all_on_one_screen_of_a_laptop(new_visitor):
+    page = new_visitor(width=1366, height=768).open()
+    chips = page.get_by_role("option")
+    expect(page.locator(".bw-guess .bw-piece")).to_have_count(6)
+    holds(page, lambda: chips.last.bounding_box()["y"] - chips.first.bounding_box()["y"] < 4)
+    last = page.locator(".bw-guess").last.bounding_box()
+    assert last["y"] + last["height"] < page.locator(".bw-status").bounding_box()["y"]
+
+
 @pytest.mark.parametrize("kind", ODD)
 def test_anything_typed_gets_an_answer(visitor, kind):
     visitor.open("masking")
