@@ -209,7 +209,7 @@ def prose(name: str, view: str = "") -> Prose:
     """The words of NAME.toml in the prose; a page without them has its name only.
 
     Args:
-        view: the open view: what is said of reading another one is left out.
+        view: the open view: what is said of another one is left out, but for the sources.
     """
     path = PROSE / f"{name}.toml"
     words = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -224,7 +224,8 @@ def prose(name: str, view: str = "") -> Prose:
 def _below(words: dict, view: str) -> str:
     """Under the picture: how to read it beside what it doesn't prove, then the sources."""
     read = [*words.get("reading", {}).get(view, ()), *words.get("read", ())]
-    boxes = (("How to read it", read, " open"), ("What it does not prove", words.get("not_proven"), " open"),
+    not_proven = [*words.get("not_proven_by", {}).get(view, ()), *words.get("not_proven", ())]
+    boxes = (("How to read it", read, " open"), ("What it does not prove", not_proven, " open"),
              ("Sources", words.get("sources"), ""))
     parts = []
     for title, lines, opened in boxes:

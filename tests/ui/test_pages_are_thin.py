@@ -25,6 +25,15 @@ def test_a_page_says_its_question_how_to_read_it_and_what_it_does_not_prove(path
     assert words["lead"]
     assert words.get("read") or all(words["reading"].values())
     assert words["not_proven"]
+    assert {*words.get("not_proven_by", {})} <= {*words.get("reading", {})}
+
+
+def test_a_view_says_what_it_does_not_prove_and_leaves_out_what_another_does_not():
+    swap, fill = shell.prose("masking", "Swap vectors").below, shell.prose("masking", "Fill the gap").below
+    assert "A vector that moves the answer" in swap
+    assert "A vector that moves the answer" not in fill
+    for below in (swap, fill):
+        assert "A high probability says what is usual" in below
 
 
 def test_prose_is_escaped_before_it_is_styled():
