@@ -5,6 +5,10 @@ Trace that is kept does not keep those of its neighbours in the batch. On the
 CPU attention runs row by row, without padding, straight into these arrays, and
 only rows that hide something have a mask. They are float32 also where the model
 runs in half precision, so its attention runs in float32 as long as that is sooner.
+
+Several short rows are the exception: what a step costs beside its arithmetic
+outweighs all that, so they attend together, and each row's arrays are copied
+out of the batch's at the end.
 """
 
 from __future__ import annotations
@@ -32,6 +36,14 @@ _WEIGHTS = ("attention_scores", "attention_probs")
 _ATTENDED = ("query", "key", "value", *_WEIGHTS)
 #: Tokens up to which attention in float32 is sooner than in half precision, whose results would be converted.
 _SHORT = 32
+#: Tokens up to which rows attend together, and how many of them at least.
+_TOGETHER, _SEVERAL = 32, 4
+
+
+def kept_of(config: BertConfig, rows: Sequence[Prepared], inputs: bert.Inputs, like: Tensor) -> Kept:
+    """What collects for these rows: see Kept and KeptTogether."""
+    together = like.device.type == "cpu" and len(rows) >= _SEVERAL and inputs.input_ids.shape[1] <= _TOGETHER
+    return (KeptTogether if together else Kept)(config, rows, inputs, like)
 
 
 class Kept:
@@ -92,6 +104,10 @@ class Kept:
                 self._put(part, index, getattr(out, name))
         self._put("hidden_states", index + 1, out.hidden)
 
+    def collected(self) -> list[dict[str, Tensor]]:
+        """When all is taken: for each row, name -> tensor, perhaps with padding and of a wider storage."""
+        return self.rows
+
     def take_embeddings(self, embeddings: bert.Embeddings) -> None:
         for part, tensor in zip(EMBEDDING_PARTS, embeddings, strict=True):
             for n, row in enumerate(self.rows):
@@ -128,6 +144,67 @@ class Kept:
             count = self.layers + (part == "hidden_states")
             row[part] = memory.empty((count, *shape), self.dtype, self.device)
         return row[part][index]
+
+
+class KeptTogether(Kept):
+    """The same for several short rows on the CPU: a step a layer for all of them, padding and all.
+
+    Attributes:
+        whole: name -> (L, B, ...) tensor, of what any row wants.
+    """
+
+    def __init__(self, config: BertConfig, rows: Sequence[Prepared], inputs: bert.Inputs, like: Tensor):
+        super().__init__(config, rows, inputs, like)
+        self.whole: dict[str, Tensor] = {}
+        self.any_wants = set().union(*self.wanted)
+        self.mask, self.nowhere = batch_mask(inputs, self.dtype)
+
+    def _attend(self, index: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """As in Kept; what stands at padding is no zero, but nobody reads it."""
+        batch, heads, longest, size = query.shape
+        q, k, v = (self._flat(part, index, whole)
+                   for part, whole in (("query", query), ("key", key), ("value", value)))  # (B * H, T, Dh)
+        scores, probs = (self._entry(part, index, (batch, heads, longest, longest)) for part in _WEIGHTS)
+        flat = scores.view(batch * heads, longest, longest)
+        torch.baddbmm(flat, q, k.transpose(1, 2), beta=0, alpha=size**-0.5, out=flat)
+        torch.softmax(scores if self.mask is None else torch.add(scores, self.mask, out=probs), -1, out=probs)
+        if self.nowhere is not None:
+            probs.masked_fill_(self.nowhere, 0.0)
+        return torch.bmm(probs.view_as(flat), v).view(batch, heads, longest, size).to(query.dtype)
+
+    def _flat(self, part: str, index: int, tensor: Tensor) -> Tensor:
+        """(B, H, T, Dh), each head's rows one after another, as (B * H, T, Dh)."""
+        if part in self.any_wants:
+            tensor = self._entry(part, index, tensor.shape).copy_(tensor)
+        return tensor.to(self.dtype).reshape(-1, *tensor.shape[2:])
+
+    def _put(self, part: str, index: int, batch: Tensor) -> None:
+        if part in self.any_wants:
+            self._entry(part, index, batch.shape).copy_(batch)
+
+    def _entry(self, part: str, index: int, shape: Sequence[int]) -> Tensor:
+        """Where a layer's part of the batch goes: for good, or until the next one."""
+        if part not in self.any_wants:
+            return torch.empty(shape, dtype=self.dtype)
+        if part not in self.whole:
+            count = self.layers + (part == "hidden_states")
+            self.whole[part] = memory.empty((count, *shape), self.dtype, self.device)
+        return self.whole[part][index]
+
+    def collected(self) -> list[dict[str, Tensor]]:
+        """Views of the batch's arrays, padding included."""
+        return [row | {part: whole[:, n] for part, whole in self.whole.items() if part in self.wanted[n]}
+                for n, row in enumerate(self.rows)]
+
+
+def batch_mask(inputs: bert.Inputs, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
+    """As `row_masks`, for the whole batch: (B, 1, T, T) and (B, 1, T, 1); padding sees what is there."""
+    if not bert.needs_mask(inputs):
+        return None, None
+    hidden = ~bert.allowed_pairs(inputs)
+    nowhere = hidden.all(-1, keepdim=True)
+    lowest = torch.finfo(dtype).min
+    return torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, lowest), nowhere if bool(nowhere.any()) else None
 
 
 def row_masks(

@@ -19,7 +19,7 @@ from torch import Tensor
 from bert_core import memory
 from bert_core import model as bert
 from bert_core.config import BertConfig
-from bert_core.kept import TOKEN_AXES, Kept
+from bert_core.kept import TOKEN_AXES, kept_of
 from bert_core.load import Loaded
 from bert_core.request import (
     ALL_PARTS,
@@ -134,13 +134,14 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
         return [_freeze(loaded, row, {part: tensor[n] for part, tensor in whole.items()},
                         None if places[n] is None else vocabulary[n, places[n]]) for n, row in enumerate(rows)]
     with torch.inference_mode():  # less bookkeeping an operation than no_grad: 2 to 6 % of a short sentence
-        kept = Kept(loaded.config, rows, inputs, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
+        kept = kept_of(loaded.config, rows, inputs, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
         embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.attend)
         kept.take_embeddings(embeddings)
         wanted = {part for part in ALL_PARTS if any(request.wants(part) for request in requests)}
         heads = _head_arrays(loaded, hidden, wanted)
         logits = _vocabulary_logits(loaded.model, hidden, places)
-        return [_freeze(loaded, row, kept.rows[n] | {part: tensor[n] for part, tensor in heads.items()}, logits[n])
+        collected = kept.collected()
+        return [_freeze(loaded, row, collected[n] | {part: tensor[n] for part, tensor in heads.items()}, logits[n])
                 for n, row in enumerate(rows)]
 
 

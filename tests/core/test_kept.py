@@ -1,4 +1,4 @@
-"""A Trace's arrays, written where they stay: the numbers of model.py's own lines, row by row."""
+"""A Trace's arrays, written where they stay: the numbers of model.py's own lines, row by row or together."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ LAYERS = ("query", "key", "value", "attention_scores", "attention_probs", "conte
 PARTS = (*LAYERS, "hidden_states")
 
 
-class Together(kept.Kept):
-    """Takes all of a layer from model.py's own lines, as where the whole batch attends at once."""
+class ByModel(kept.Kept):
+    """Takes all of a layer from model.py's own lines, as on a GPU."""
 
     def __init__(self, *args, **named):
         super().__init__(*args, **named)
@@ -45,10 +45,10 @@ def by_the_model_file(loaded, request):
 
 
 @pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize("kind", [kept.Kept, Together])
-def test_attention_row_by_row_is_that_of_the_model_file(kind, together, tiny_bert, monkeypatch):
+@pytest.mark.parametrize("kind", [kept.Kept, kept.KeptTogether, ByModel])
+def test_attention_is_that_of_the_model_file(kind, together, tiny_bert, monkeypatch):
     """What a Trace gets on the CPU equals model.py's lines, each row alone, in a padded batch and without one."""
-    monkeypatch.setattr(trace, "Kept", kind)
+    monkeypatch.setattr(trace, "kept_of", kind)
     ours = load_model(tiny_bert, torch.float64)
     requests = mixed_batch()
     traces = run_batch(ours, requests) if together else [run_batch(ours, [request])[0] for request in requests]
@@ -62,11 +62,32 @@ def test_attention_row_by_row_is_that_of_the_model_file(kind, together, tiny_ber
     assert (traces[3].attention_probs[:, :, 1] == 0).all()
 
 
+@pytest.mark.parametrize(("rows", "words", "kind"),
+                         [(4, 20, kept.KeptTogether), (3, 20, kept.Kept), (4, 60, kept.Kept)])
+def test_several_short_rows_attend_together(rows, words, kind, tiny_bert):
+    ours = load_model(tiny_bert)
+    prepared = [prepare(ours, TraceRequest("dog " * (words if n == 0 else 2))) for n in range(rows)]
+    like = next(iter(ours.model.weights.values()))
+    assert type(kept.kept_of(ours.config, prepared, to_inputs(ours, prepared), like)) is kind
+
+
+def test_a_row_of_several_keeps_nothing_of_the_others(tiny_bert):
+    """Its arrays hold no more memory than they show: a Trace that is kept does not keep its batch."""
+    texts = ["the dog barked all night", "a cat slept", "we walked home", "the cat"]
+    for found in run_batch(load_model(tiny_bert), [TraceRequest(text) for text in texts]):
+        for name in PARTS:
+            whole = found.arrays[name]
+            while isinstance(whole.base, np.ndarray):
+                whole = whole.base
+            assert whole.nbytes == found.arrays[name].nbytes, name
+
+
+@pytest.mark.parametrize("rows", [2, 5])
 @pytest.mark.parametrize("words", [5, 60])
-def test_half_precision_gives_float32_arrays_near_those_of_float32(words, tiny_bert):
-    """Below and above the length up to which its attention runs in float32."""
+def test_half_precision_gives_float32_arrays_near_those_of_float32(words, rows, tiny_bert):
+    """Below and above the length up to which its attention runs in float32, few rows and several."""
     requests = [TraceRequest("the dog barked " * (words // 3), attention="causal", parts=PARTS),
-                TraceRequest("a cat", parts=("attention_probs",))]
+                *[TraceRequest("a cat", parts=("attention_probs",))] * (rows - 1)]
     half, single = (run_batch(load_model(tiny_bert, dtype), requests) for dtype in (torch.bfloat16, torch.float32))
     for rough, fine in zip(half, single, strict=True):
         for name in set(fine.arrays) & set(PARTS):
@@ -76,18 +97,20 @@ def test_half_precision_gives_float32_arrays_near_those_of_float32(words, tiny_b
     assert (half[0].attention_probs[np.isclose(single[0].attention_probs, 0, atol=0)] == 0).all()
 
 
+@pytest.mark.parametrize("kind", [kept.Kept, kept.KeptTogether])
 @pytest.mark.parametrize("mistake", ["swap query and key", "swap key and value", "no mask", "mix heads and tokens"])
-def test_a_mistake_in_it_would_be_seen(mistake, tiny_bert, monkeypatch):
-    right = kept.Kept._attend
-    monkeypatch.setattr(kept, "row_masks", {"no mask": lambda inputs, lengths, dtype: [None] * len(lengths)}.get(
-        mistake, kept.row_masks))
-    monkeypatch.setattr(kept.Kept, "_attend", {
+def test_a_mistake_in_it_would_be_seen(mistake, kind, tiny_bert, monkeypatch):
+    right = kind._attend
+    if mistake == "no mask":
+        monkeypatch.setattr(kept, "row_masks", lambda inputs, lengths, dtype: [None] * len(lengths))
+        monkeypatch.setattr(kept, "batch_mask", lambda inputs, dtype: (None, None))
+    monkeypatch.setattr(kind, "_attend", {
         "swap query and key": lambda self, n, q, k, v: right(self, n, k, q, v),
         "swap key and value": lambda self, n, q, k, v: right(self, n, q, v, k),
         "mix heads and tokens": lambda self, n, q, k, v: right(self, n, q, k, v).transpose(1, 2).reshape(q.shape),
     }.get(mistake, right))
     with pytest.raises(AssertionError, match="hidden_states|query|key"):
-        test_attention_row_by_row_is_that_of_the_model_file(kept.Kept, True, tiny_bert, monkeypatch)
+        test_attention_is_that_of_the_model_file(kind, True, tiny_bert, monkeypatch)
 
 
 @pytest.mark.parametrize(("one", "other"), [("query", "key"), ("key", "value"), ("context", "attention_output")])
@@ -95,4 +118,4 @@ def test_two_parts_of_a_layer_taken_for_each_other_would_be_seen(one, other, tin
     monkeypatch.setitem(LAYER_PARTS, one, other)
     monkeypatch.setitem(LAYER_PARTS, other, one)
     with pytest.raises(AssertionError, match=f"{one}|{other}"):
-        test_attention_row_by_row_is_that_of_the_model_file(Together, True, tiny_bert, monkeypatch)
+        test_attention_is_that_of_the_model_file(ByModel, True, tiny_bert, monkeypatch)
