@@ -7,4 +7,5 @@ import streamlit as st
 
 st.set_page_config(layout="wide")
 text = st.text_input("Sentence", live="0ms", key="text")
-st.html(f'<p data-ready data-text="{html.escape(text)}">{html.escape(json.dumps({"text": text}), quote=False)}</p>')
+shown = json.dumps({"text": text, "status": ""})
+st.html(f'<p data-ready data-text="{html.escape(text)}">{html.escape(shown, quote=False)}</p>')

@@ -23,7 +23,7 @@ PATIENCE = 60.0
 
 
 #: The status bar's message starts so (ui/notices.py, `ready`).
-_READY = re.compile(rb'\{"text": ?("(?:[^"\\]|\\.)*")')
+_READY = re.compile(rb'\{"text": ?("(?:[^"\\]|\\.)*"), ?"status"')
 
 
 def ready_text(raw: bytes) -> str | None:
@@ -104,8 +104,8 @@ class Visitor:
             self.bytes += len(raw)
             message = ForwardMsg.FromString(raw)
             kind = message.WhichOneof("type")
-            if kind == "new_session":
-                self.page_hash = message.new_session.page_script_hash
+            if kind == "navigation":  # a new session's own hash is that of app.py, which would lead to the first page
+                self.page_hash = message.navigation.page_script_hash
             elif kind == "delta":
                 element = message.delta.new_element
                 self.note(element)

@@ -86,8 +86,8 @@ class Follower(Visitor):
     def _take(self, raw: bytes) -> None:
         message = ForwardMsg.FromString(raw)
         kind = message.WhichOneof("type")
-        if kind == "new_session" and not message.metadata.run.fragment_ids:
-            self.page_hash = message.new_session.page_script_hash
+        if kind == "navigation":
+            self.page_hash = message.navigation.page_script_hash
         elif kind == "auto_rerun":
             self.fragment, self.interval = message.auto_rerun.fragment_id, message.auto_rerun.interval
         elif kind == "delta":

@@ -1,5 +1,6 @@
 """The measuring itself: fair turns, right figures, honest failures."""
 
+import asyncio
 import importlib
 import itertools
 import json
@@ -10,7 +11,8 @@ import pytest
 
 from bench import __main__ as bench_main
 from bench import attention_view
-from bench._visitors import ready_text
+from bench._server import serve
+from bench._visitors import Visitor, ready_text
 from bench.crowd import percentile
 from bench.harness import compared, interleave
 from bench.keypress import sentences
@@ -119,3 +121,20 @@ def test_an_unknown_benchmark_is_one_line():
 def test_a_visitor_without_a_browser_reads_what_the_page_was_drawn_for(text):
     assert ready_text(b"\x0a\x22" + components.pack({"text": text, "status": "s", "lines": [], "run": 1})) == text
     assert ready_text(b"no such thing") is None
+    assert ready_text(components.pack({"text": text, "label": "a token on the page"})) is None
+
+
+def test_a_visitor_without_a_browser_stays_on_the_page_it_opened():
+    async def visit(address, page, text):
+        visitor = Visitor(address, page)
+        await visitor.open()
+        opened = visitor.page_hash
+        await visitor.type(text)
+        await visitor.close()
+        return opened, visitor.page_hash, visitor.showing
+
+    with serve() as server:
+        here, still_here, showing = asyncio.run(visit(server.address, "tokens", "the cat slept"))
+        elsewhere, _, _ = asyncio.run(visit(server.address, "cls", "the dog barked"))
+    assert here == still_here != elsewhere
+    assert showing == "the cat slept"
