@@ -79,7 +79,9 @@ def run(page: st.Page) -> None:
         page.run()
     except Superseded:  # a newer run of this tab draws the picture
         st.stop()
-    except (MissingPart, LoadError, EngineError) as problem:
+    except (MissingPart, LoadError) as problem:
+        state.stop(str(problem), state.instead())
+    except EngineError as problem:
         state.stop(str(problem))
 
 

@@ -28,6 +28,8 @@ Value = TypeVar("Value")
 
 #: A sentence whose gap takes both sides: what was opened is a door until one reads on. It has a word cut in three.
 DEFAULT_TEXT = "The babysitter opened the [MASK] and read the first chapter."
+#: A shipped model that every page can read with, offered where the chosen one can't be used.
+OFFERED = "twin-bert"
 #: Key of the switch of the fast mode, and the pages that have it -> their views that are made for checking numbers
 #: and stay exact, as all other pages do.
 FAST = "fast"
@@ -164,7 +166,7 @@ def ours(name: str, wanted: str) -> Loaded:
     found = loaded(name)
     if not isinstance(found.model, Model):
         stop(f"{name} runs through transformers' own {found.config.model_type}, which does not give {wanted}. "
-             "Choose a BERT, such as twin-bert, for this view.")
+             f"Choose a BERT, such as {OFFERED}, for this view.", instead())
     return found
 
 
@@ -248,8 +250,15 @@ def or_stop(action: Callable[[], Value]) -> Value:
         return action()
     except Superseded:  # a newer run of this tab draws the picture
         st.stop()
-    except (LoadError, MissingPart, ValueError) as problem:
+    except (LoadError, MissingPart) as problem:
+        stop(str(problem), instead())
+    except ValueError as problem:
         stop(str(problem))
+
+
+def instead() -> str | None:
+    """The model to offer where the chosen one can't be used; None where it is that one."""
+    return OFFERED if chosen_model() != OFFERED else None
 
 
 def stop(problem: str, model: str | None = None) -> None:

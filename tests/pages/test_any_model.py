@@ -40,6 +40,7 @@ def check(folder: str, monkeypatch, page: str, view: str, **parameters: str) -> 
     why = missing(folder, page, view)
     if why:
         assert why in plain_line(at)
+        assert at.button(key="instead").label == "Read with twin-bert"
     else:
         is_ready(at)
 

@@ -11,7 +11,7 @@ from bert_core import TraceRequest, load_engine
 from bert_core.figures.masking import percent
 from bert_core.measures.lens import read_layers
 from bert_core.measures.predictions import Gap, Guess
-from tests.payloads import is_ready, said, visit
+from tests.payloads import is_ready, plain_line, said, visit
 from ui.views.masking import TO_TRY
 from ui.views.masking_layers import BEST, _in_words
 
@@ -52,7 +52,7 @@ def test_one_gap_needs_no_choice_and_none_has_sentences_to_try():
 def test_a_model_of_another_kind_says_why_not(family, monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_MODEL", family("ModernBERT"))
     at = visit("masking", view="Layer by layer", text="the [MASK] barked")
-    assert "runs through transformers: only a head on this explorer" in said(at)
+    assert "which does not give its head for the vectors of other layers" in plain_line(at)
 
 
 @pytest.mark.parametrize(("ranks", "words"), [

@@ -67,7 +67,10 @@ def test_a_shorter_text_leaves_out_what_is_no_longer_there():
 
 def test_a_model_that_may_not_be_fetched_is_one_clear_line_and_no_traceback(monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_HUB", "off")
-    assert "no/such-model-here: downloads are switched off" in plain_line(visit("masking", model="no/such-model-here"))
+    at = visit("tokens", model="no/such-model-here")
+    assert "no/such-model-here: downloads are switched off" in plain_line(at)
+    at.button(key="instead").click().run()
+    assert is_ready(at)["status"].startswith("twin-bert ·")
 
 
 def test_a_model_without_the_head_says_so_and_offers_one_that_has_it():

@@ -15,8 +15,6 @@ from ui.views import task_models
 #: Gaps that get a card; more are counted.
 MAX_CARDS = 12
 NO_GAP = "Click a token to hide it, or type [MASK] in the sentence."
-#: A model with a masked-LM head, offered where the chosen one has none.
-OFFERED = "twin-bert"
 #: Sentences with a gap, offered where none is open.
 TO_TRY = ("The [MASK] shone brightly in the blue sky.", "A man is riding a [MASK] down the street.",
           "Two dogs [MASK] through the snow.")
@@ -26,7 +24,7 @@ def need_head(here: Here) -> None:
     """End the page if the model can't fill gaps."""
     if "mlm" not in state.loaded(here.model).model.heads:
         state.stop(f"{here.model} has no trained masked-LM head, so it can't say what goes in a gap. "
-                   f"Choose a model that has one, such as {OFFERED}.", OFFERED)
+                   f"Choose a model that has one, such as {state.OFFERED}.", state.instead())
 
 
 def selectable(encoding: Encoding) -> list[int]:

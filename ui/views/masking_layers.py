@@ -28,6 +28,7 @@ def layer_by_layer(here: Here) -> None:
     if position is None:
         task_models.try_buttons([(text, None) for text in masking.TO_TRY], "masking")
         return
+    state.ours(here.model, "its head for the vectors of other layers")
     truth = encoding.input_ids[position] if position in masked else None
     layers = state.or_stop(lambda: state.call(read_layers, here.request(masked=masked), position, BEST, truth))
     notices.result(_in_words(layers, is_hidden=truth is not None))

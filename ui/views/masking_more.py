@@ -116,7 +116,7 @@ def simulator(here: Here) -> None:
         draws = controls.slider("Draws to count", 10, 1000, "draws", 200, step=10)
     loaded, encoding = state.loaded(here.model), here.encoding
     if loaded.tokenizer.mask_id is None:
-        state.stop(f"{here.model} has no [MASK] token, so the rule has nothing to put in.")
+        state.stop(f"{here.model} has no [MASK] token, so the rule has nothing to put in.", state.instead())
     drawn = rule.draw(encoding, loaded.tokenizer, share / 100, seed)
     tally = rule.tally(encoding, loaded.tokenizer, share / 100, seed, draws)
     losses = None

@@ -36,6 +36,7 @@ def swap(here: Here) -> None:
     if gap is not None and (missing := _missing(here, other, gap, masked)):
         notices.note(missing)
     elif gap is not None:
+        state.ours(here.model, "a way to put vectors between its layers")
         request = here.request(masked=masked)
         found = state.or_stop(lambda: state.call(swap_vectors, request, replace(request, text=other), gap))
         notices.result(_in_words(found))
