@@ -37,11 +37,10 @@ class RunCurves(NamedTuple):
 
 
 class Level(NamedTuple):
-    """A horizontal line: a value that needs no model, what it is, and where no curve crosses its name."""
+    """A horizontal line: a value that needs no model, and what it is."""
 
     name: str
     value: float
-    place: str = "bottom right"
 
 
 def smooth(values: np.ndarray) -> np.ndarray:
@@ -99,4 +98,4 @@ def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, 
 def _add_levels(figure: go.Figure, levels: Sequence[Level]) -> None:
     for level in levels:
         figure.add_hline(y=level.value, line={"color": LEVEL_COLOUR, "dash": "dash", "width": 1.5},
-                         annotation={"text": level.name, "font": {"size": 15}}, annotation_position=level.place)
+                         annotation={"text": level.name, "font": {"size": 15}}, annotation_position="bottom right")

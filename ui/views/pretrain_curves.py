@@ -70,7 +70,7 @@ def accuracy_levels(levels: Mapping[str, float] | None) -> list[Level]:
     if levels is None:
         return []
     return [Level(f"commonest word {100 * levels['commonest']:.0f} %", levels["commonest"]),
-            Level(f"lookup by the two neighbours {100 * levels['lookup']:.0f} %", levels["lookup"], "top left")]
+            Level(f"lookup by the two neighbours {100 * levels['lookup']:.0f} %", levels["lookup"])]
 
 
 def loss_levels(levels: Mapping[str, float] | None) -> list[Level]:
