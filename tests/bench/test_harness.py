@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -133,8 +134,10 @@ def test_a_visitor_without_a_browser_stays_on_the_page_it_opened():
         await visitor.close()
         return opened, visitor.page_hash, visitor.showing
 
-    with serve() as server:
-        here, still_here, showing = asyncio.run(visit(server.address, "tokens", "the cat slept"))
-        elsewhere, _, _ = asyncio.run(visit(server.address, "cls", "the dog barked"))
+    with serve() as server, ThreadPoolExecutor(1) as apart:  # whose loop runs in this thread
+        here, still_here, showing = apart.submit(
+            asyncio.run, visit(server.address, "tokens", "the cat slept")).result()
+        elsewhere, _, _ = apart.submit(
+            asyncio.run, visit(server.address, "cls", "the dog barked")).result()
     assert here == still_here != elsewhere
     assert showing == "the cat slept"
