@@ -68,10 +68,13 @@ class Kept:
         self.dtype, self.device = torch.float32 if self.half else like.dtype, like.device
         self.by_row = like.device.type == "cpu" and (not self.half or self.longest <= _SHORT)
         if self.by_row:
-            size = config.num_attention_heads * self.longest**2
-            self.masks = row_masks(inputs, self.lengths, self.dtype)
-            self.unkept = {part: memory.empty((size,), self.dtype, self.device) for part in _WEIGHTS
-                           if any(part not in wanted for wanted in self.wanted)}
+            self._prepare(inputs, config.num_attention_heads)
+
+    def _prepare(self, inputs: bert.Inputs, heads: int) -> None:
+        """What `_attend` needs beside the rows."""
+        self.masks = row_masks(inputs, self.lengths, self.dtype)
+        self.unkept = {part: memory.empty((heads * self.longest**2,), self.dtype, self.device) for part in _WEIGHTS
+                       if any(part not in wanted for wanted in self.wanted)}
 
     def attend(self, index: int) -> Callable[[Tensor, Tensor, Tensor], Tensor] | None:
         """The attention of a layer, for `model.layer`; None where its own lines serve."""
@@ -153,8 +156,7 @@ class KeptTogether(Kept):
         whole: name -> (L, B, ...) tensor, of what any row wants.
     """
 
-    def __init__(self, config: BertConfig, rows: Sequence[Prepared], inputs: bert.Inputs, like: Tensor):
-        super().__init__(config, rows, inputs, like)
+    def _prepare(self, inputs: bert.Inputs, heads: int) -> None:
         self.whole: dict[str, Tensor] = {}
         self.any_wants = set().union(*self.wanted)
         self.mask, self.nowhere = batch_mask(inputs, self.dtype)

@@ -78,7 +78,10 @@ def gpt2(family, monkeypatch) -> str:
 
 
 def test_a_classifier_without_cls_has_none_to_follow(gpt2):
-    assert "puts no [CLS] before its input" in plain_line(visit("cls", view="Layers", text=TEXT))
+    at = visit("cls", view="Layers", text=TEXT)
+    assert "puts no [CLS] before its input" in plain_line(at)
+    at.button(key="instead").click().run()
+    assert is_ready(at)["status"].startswith("twin-bert-sst2 ·")
     at = visit("cls", view="Change a word", text=TEXT, changed="a cat slept")
     is_ready(at)
     assert "Where the change arrives" not in said(at)

@@ -134,10 +134,9 @@ def test_a_visitor_without_a_browser_stays_on_the_page_it_opened():
         await visitor.close()
         return opened, visitor.page_hash, visitor.showing
 
-    with serve() as server, ThreadPoolExecutor(1) as apart:  # whose loop runs in this thread
-        here, still_here, showing = apart.submit(
-            asyncio.run, visit(server.address, "tokens", "the cat slept")).result()
-        elsewhere, _, _ = apart.submit(
-            asyncio.run, visit(server.address, "cls", "the dog barked")).result()
+    with serve() as server, ThreadPoolExecutor(1) as apart:  # in this thread a browser test's loop may run
+        first = apart.submit(asyncio.run, visit(server.address, "tokens", "the cat slept"))
+        here, still_here, showing = first.result()
+        elsewhere, _, _ = apart.submit(asyncio.run, visit(server.address, "cls", "the dog barked")).result()
     assert here == still_here != elsewhere
     assert showing == "the cat slept"

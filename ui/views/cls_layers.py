@@ -18,13 +18,15 @@ from ui.tables import Numbers
 from ui.views.task_models import examples, say, share
 
 PARTS = ("hidden_states", "attention_probs")
+#: A classifier that has a [CLS], offered where the chosen model has none.
+INSTEAD = "twin-bert-sst2"
 
 
 def draw(here: Here) -> None:
     """The probes' reading by layer, then [CLS]'s attention by layer and head; a line where there is no [CLS]."""
     if not state.loaded(here.model).tokenizer.has_cls:
         state.stop(f"{here.model} puts no [CLS] before its input and classifies from another token: there is none "
-                   "to follow through the layers. Choose a BERT, such as twin-bert-sst2, for this view.")
+                   f"to follow through the layers. Choose a BERT, such as {INSTEAD}, for this view.", INSTEAD)
     names = [entry["name"] for entry in examples("cls")["probes"]]
     left, right = st.columns([2, 1], gap="medium")
     with left:
