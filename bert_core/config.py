@@ -20,6 +20,8 @@ ACTIVATIONS = ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "tanh", "silu")
 MAX_LAYERS = 256
 #: Largest of any other size, far beyond every published model.
 MAX_SIZE = 2**24
+#: Most classes of a head; a name is made for each of them.
+MAX_LABELS = 2**16
 
 #: DistilBERT's config.json spells some sizes differently.
 _ALIASES = {
@@ -118,13 +120,14 @@ class BertConfig:
     def _check_sizes(self) -> None:
         """Every size is a whole number within its bounds."""
         smallest = {"type_vocab_size": 0, "pad_token_id": 0}
+        largest = {"num_hidden_layers": MAX_LAYERS, "num_labels": MAX_LABELS}
         sizes = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
                  "max_position_embeddings", "num_labels", "type_vocab_size", "pad_token_id", "embedding_size")
         for name in sizes:
             value = getattr(self, name)
             if name == "embedding_size" and value is None:
                 continue
-            low, high = smallest.get(name, 1), MAX_LAYERS if name == "num_hidden_layers" else MAX_SIZE
+            low, high = smallest.get(name, 1), largest.get(name, MAX_SIZE)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise ValueError(f"config: {name} is {value!r}; it must be a whole number from {low} to {high}")
 

@@ -55,7 +55,7 @@ def _has_weights(folder: Path) -> bool:
     try:
         shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
         return all((folder / shard).exists() for shard in set(shards))
-    except (ValueError, KeyError, AttributeError, TypeError):  # damaged: loading says so
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):  # damaged: loading says so
         return True
 
 

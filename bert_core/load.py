@@ -8,6 +8,7 @@ that the checkpoint lacks is absent, never initialised.
 
 from __future__ import annotations
 
+import os
 import re
 import weakref
 from collections.abc import Mapping
@@ -99,7 +100,7 @@ def load_model(name: str, dtype: torch.dtype = torch.float32, device: str = "cpu
         model = read_model(folder, config, dtype, device)
         has_segments = model.names.segment is not None and config.type_vocab_size > 1
         tokenizer = find_tokenizer(folder, config, has_segments)
-    except ValueError as error:
+    except (ValueError, OSError) as error:  # OSError: a file that is a folder, may not be read, or can't have its name
         raise LoadError(f"{name}: {error}") from None
     return Loaded(name, model, tokenizer, describe_model(name, model), gaps(config, model.heads))
 
@@ -123,7 +124,7 @@ def locate(name: str) -> Path:
         return SHIPPED / name
     path = _existing_folder(name)
     if path is not None:
-        if not (path / "config.json").exists():
+        if not os.path.exists(path / "config.json"):  # unlike Path.exists, False where it may not be looked for
             raise LoadError(f"{name}: the folder has no config.json")
         return path
     if not HUB_ID.fullmatch(name):

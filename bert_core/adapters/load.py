@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import torch
 from bert_core.adapters.foreign import ForeignModel
 from bert_core.adapters.quiet import first_line, quiet
 from bert_core.adapters.tokenizers import read_other_tokenizer
-from bert_core.config import MAX_LAYERS, MAX_SIZE, BertConfig
+from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig
 from bert_core.loading.describe import head_gaps
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import read_headers
@@ -70,12 +70,32 @@ def load_adapted(
 
 
 def check_bounds(values: Mapping[str, Any]) -> None:
-    """LoadError if config.json asks for an absurd size, before anything is made of it."""
-    for key, value in values.items():
-        if not isinstance(value, int) or key.endswith(_NO_SIZES):
-            continue
-        if value > (MAX_LAYERS if "layer" in key else MAX_SIZE):
-            raise LoadError(f"config: {key} is {value}; that is no model that can be loaded here")
+    """LoadError if config.json asks for an absurd size, at any depth, before anything is made of it."""
+    for key, largest, total in _sizes(values):
+        bound = MAX_LAYERS if "layer" in key else MAX_LABELS if key == "num_labels" else MAX_SIZE
+        if (largest > bound or total > MAX_SIZE) and not key.endswith(_NO_SIZES):
+            raise LoadError(f"config: {key} is {largest}; that is no model that can be loaded here")
+
+
+def _sizes(values: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
+    """Each key at any depth, with the largest and the sum of the whole numbers in its value and in its lists.
+
+    They count together because GPT-Neo's `attention_types` repeats a word as
+    often as the number beside it says, for every pair of its list.
+    """
+    objects = [values]
+    while objects:
+        for key, value in objects.pop().items():
+            numbers, left = [0], [value]
+            while left:
+                one = left.pop()
+                if isinstance(one, dict):
+                    objects.append(one)
+                elif isinstance(one, list):
+                    left += one
+                elif isinstance(one, int):
+                    numbers.append(abs(one))
+            yield key, max(numbers), sum(numbers)
 
 
 def _their_config(folder: Path):

@@ -47,7 +47,9 @@ def read_json(path: Path) -> dict[str, Any]:
         if path.stat().st_size > MAX_JSON:
             raise LoadError(f"{label} is larger than {MAX_JSON >> 20} MiB")
         values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except LoadError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:  # no UTF-8, no JSON, a number of thousands of digits
         raise LoadError(f"{label} can't be read ({error})") from None
     if not isinstance(values, dict):
         raise LoadError(f"{label} holds no JSON object")

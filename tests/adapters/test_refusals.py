@@ -6,6 +6,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from bert_core.adapters.load import check_bounds
 from bert_core.load import LoadError, load_model
 from bert_core.trace import TraceRequest, run_batch
 from tests.adapters.families import Family, make_family
@@ -34,3 +35,23 @@ def test_a_config_without_padding_is_none_to_refuse(tmp_path):
     trace = run_batch(loaded, [TraceRequest("the dog"), TraceRequest("the dog barked all night")])[0]
     assert loaded.config.pad_token_id == 0
     assert trace.attention_probs.shape == (2, 4, len(trace), len(trace))
+
+
+@pytest.mark.parametrize(("changes", "key"), [
+    ({"attention_types": [[["global"], 10**12]]}, "attention_types"),
+    ({"attention_types": [[["global"], 10**7], [["local"], 10**7]]}, "attention_types"),
+    ({"attention_types": [[["global"], 10**7], [["local"], -10**7]]}, "attention_types"),
+    ({"text_config": {"num_hidden_layers": 10**4}}, "num_hidden_layers"),
+    ({"some": [{"vocab_size": 10**9}]}, "vocab_size"),
+])
+def test_an_absurd_size_is_found_at_any_depth(changes, key):
+    with pytest.raises(LoadError, match=f"config: {key} is 10+; that is no model"):
+        check_bounds({"model_type": "gpt_neo", **changes})
+
+
+@pytest.mark.parametrize("changes", [
+    {"cross_attention_layers": list(range(200))}, {"label2id": {f"label {n}": n for n in range(20_000)}},
+    {"eos_token_id": [2**24, 2**24]}, {"max_length": 10**20}, {"rope_scaling": {"factor": 1e30}},
+])
+def test_numbers_that_are_no_sizes_or_small_ones_pass(changes):
+    check_bounds({"model_type": "gpt_neo", **changes})

@@ -53,7 +53,7 @@ def test_how_a_task_stands_on_its_base_is_said_in_the_right_types(changes, tiny_
 
 
 @pytest.mark.parametrize("index", [[], 5, None, {"weight_map": {"a": 5}}, {"weight_map": {"a": []}},
-                                   {"weight_map": []}, {}])
+                                   {"weight_map": []}, {}, {"weight_map": {"a": "x" * 300}}])
 def test_a_damaged_index_in_the_cache_is_left_to_loading(index, tiny_bert, tmp_path, monkeypatch):
     import huggingface_hub
 
