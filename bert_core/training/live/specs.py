@@ -143,9 +143,9 @@ def from_json(text: str) -> Spec:
     """
     try:
         values = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:  # ValueError: a number of thousands of digits too
         raise ValueError(f"no spec: {error}") from None
-    if not isinstance(values, Mapping) or values.get("kind") not in KINDS:
+    if not isinstance(values, Mapping) or values.get("kind") not in tuple(KINDS):
         raise ValueError(f"a spec needs a kind out of {', '.join(KINDS)}")
     kind = KINDS[values["kind"]]
     fields = {f.name for f in dataclasses.fields(kind)}
