@@ -14,10 +14,10 @@ from bench import __main__ as bench_main
 from bench import attention_view
 from bench._server import serve
 from bench._visitors import Visitor, ready_text
-from bench.crowd import percentile
+from bench.crowd import crowd, every_view, percentile
 from bench.harness import compared, interleave
 from bench.keypress import sentences
-from ui import components
+from ui import components, shell
 
 
 class Fake:
@@ -125,7 +125,7 @@ def test_a_visitor_without_a_browser_reads_what_the_page_was_drawn_for(text):
     assert ready_text(components.pack({"text": text, "label": "a token on the page"})) is None
 
 
-def test_a_visitor_without_a_browser_stays_on_the_page_it_opened():
+def test_visitors_without_a_browser_stay_on_the_page_they_opened():
     async def visit(address, page, text):
         visitor = Visitor(address, page)
         await visitor.open()
@@ -138,5 +138,17 @@ def test_a_visitor_without_a_browser_stays_on_the_page_it_opened():
         first = apart.submit(asyncio.run, visit(server.address, "tokens", "the cat slept"))
         here, still_here, showing = first.result()
         elsewhere, _, _ = apart.submit(asyncio.run, visit(server.address, "cls", "the dog barked")).result()
+        load = apart.submit(asyncio.run, crowd(server.address, every_view()[:2], 8.0)).result()
     assert here == still_here != elsewhere
     assert showing == "the cat slept"
+    assert (len(load.opened), load.faults) == (2, {"errors": 0, "crossed": 0})
+    assert len(load.answers) >= 2
+
+
+def test_the_crowd_of_every_view_leaves_none_out():
+    views = every_view()
+    pages = [name for section in shell.PAGES.values() for name, _ in section]
+    assert list(dict.fromkeys(page for page, _ in views)) == [p for p in pages if p not in ("pretrain", "finetune")]
+    assert ("masking", {"view": "80/10/10"}) in views
+    assert ("attention", {"view": "Attribution"}) in views
+    assert len({(page, query.get("view")) for page, query in views}) == len(views) > 50
