@@ -139,6 +139,15 @@ def test_words_that_come_again_have_their_own_places(family):
     assert {(one.start, one.end) for one in spans} == {(0, 5), (6, 10), (11, 16), (18, 22)}
 
 
+def test_words_after_a_mask_of_a_longer_name_have_the_places_where_they_were_typed(family):
+    own = load_model(family("FlauBERT")).tokenizer
+    assert own.mask_token == "<special1>"
+    found = own.encode("le [MASK] chien [MASK] dort", "[MASK] dort")
+    words = {(found.sequence_ids[n], found.word_ids[n]): found.offsets[n] for n in found.content}
+    assert words == {(0, 0): (0, 2), (0, 1): (3, 9), (0, 2): (10, 15), (0, 3): (16, 22), (0, 4): (23, 27),
+                     (1, 0): (0, 6), (1, 1): (7, 11)}
+
+
 def test_the_same_sentence_twice_is_two_sentences(family):
     theirs = load_model(family("FlauBERT")).tokenizer
     own = PythonTokenizer(theirs.backend, theirs.limit, theirs.specials, has_segments=True)
