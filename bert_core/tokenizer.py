@@ -193,7 +193,7 @@ class Tokenizer:
     def _unmasked_offsets(self, text: str, offsets: list[Offsets]) -> list[Offsets]:
         """Offsets in the text as given, where [MASK] stands for a mask token of another length (<special1>)."""
         longer = len(self.mask_token or MASK) - len(MASK)
-        if not longer or MASK not in text:
+        if not longer:
             return offsets
         ends = [found.end() + longer * n for n, found in enumerate(re.finditer(re.escape(MASK), text), start=1)]
         return [tuple(place - longer * bisect.bisect_right(ends, place) for place in span) for span in offsets]
@@ -206,7 +206,7 @@ class Tokenizer:
         """
         places = _fitting(whole.sequence_ids, self.limit)
         ids, sequence_ids, type_ids, word_ids, spans = (
-            tuple(values) if len(places) == len(values) else tuple(values[n] for n in places)
+            tuple(values[n] for n in places)
             for values in (whole.ids, whole.sequence_ids, whole.type_ids, whole.word_ids, whole.offsets))
         special = tuple(s is None or i in self._special_ids for s, i in zip(sequence_ids, ids, strict=True))
         offsets = self._offsets(texts, spans, sequence_ids)

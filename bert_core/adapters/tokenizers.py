@@ -117,8 +117,7 @@ class PythonTokenizer(Tokenizer):
                 numbers[place + step] = number
             place += len(ids)
         segments = [1 if number == 1 else 0 for number in numbers]
-        return SimpleNamespace(ids=whole, tokens=self._theirs.convert_ids_to_tokens(whole), offsets=offsets,
-                               word_ids=words, sequence_ids=numbers, type_ids=segments)
+        return SimpleNamespace(ids=whole, offsets=offsets, word_ids=words, sequence_ids=numbers, type_ids=segments)
 
 
 def _find(whole: Sequence[int], part: Sequence[int], start: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -10,9 +11,11 @@ from safetensors.torch import save_file
 
 from bert_core.adapters import load as adapted
 from bert_core.adapters.quiet import first_line, quiet
-from bert_core.adapters.tokenizers import PythonTokenizer, _find
+from bert_core.adapters.tokenizers import PythonTokenizer, _find, read_other_tokenizer
 from bert_core.load import LoadError, load_model
+from bert_core.tokenizer import ROLES
 from bert_core.trace import TraceRequest, run_batch
+from tests.adapters.tokenizer_kinds import gpt2, phobert
 
 # --- config --------------------------------------------------------------------
 
@@ -106,6 +109,40 @@ def test_padding_of_a_batch_is_not_looked_at(family):
     torch.testing.assert_close(torch.tensor(together.hidden_states), torch.tensor(alone.hidden_states),
                                rtol=0, atol=1e-5)
     assert (alone.embedding_output == alone.hidden_states[0]).all()
+
+
+# --- tokenizers of other families ------------------------------------------------
+
+
+def test_a_damaged_tokenizer_of_another_family_is_named(tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"tokenizer\.json can't be read"):
+        read_other_tokenizer(tmp_path, 41, False)
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(16, False), (17, True)])
+def test_a_tokenizer_of_hardly_more_than_special_tokens_is_none(tmp_path, size, is_read):
+    phobert(tmp_path)
+    lines = (tmp_path / "vocab.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "vocab.txt").write_text("".join(lines[:size - len(ROLES)]), encoding="utf-8")
+    if is_read:
+        assert read_other_tokenizer(tmp_path, 41, False).vocab_size == size
+    else:
+        with pytest.raises(LoadError, match="the folder has no tokenizer.json and no other tokenizer files"):
+            read_other_tokenizer(tmp_path, 41, False)
+
+
+def test_a_tokenizer_in_its_older_files_reads_as_in_the_newer_one(tmp_path):
+    gpt2(tmp_path)
+    newer = read_other_tokenizer(tmp_path, 41, False)
+    model = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]), encoding="utf-8")
+    (tmp_path / "merges.txt").write_text("\n".join(map(" ".join, model["merges"])), encoding="utf-8")
+    (tmp_path / "tokenizer.json").unlink()
+    older = read_other_tokenizer(tmp_path, 41, False)
+    assert older.encode("the dog barked [MASK]") == newer.encode("the dog barked [MASK]")
+    assert older.specials == newer.specials == {"unk": "<|endoftext|>"}
 
 
 # --- tokenizers in Python ------------------------------------------------------

@@ -20,6 +20,7 @@ def test_pieces_stand_where_they_were_typed_however_long_the_mask_token_is(mask)
     text, pair = "the [MASK] dog [MASK]slept", "[MASK][MASK]a cat"
     first, second = ((0, 3), (4, 10), (11, 14), (15, 21), (21, 26)), ((0, 6), (6, 12), (12, 13), (14, 17))
     found = small(mask=mask).encode(text, pair)
+    assert (found.text, found.pair) == (text, pair)
     assert found.tokens[1:6] == ("the", mask, "dog", mask, "slept")
     assert found.offsets == ((0, 0), *first, (0, 0), *second, (0, 0))
     assert [span[:2] for span in small(mask=mask).spans(text)] == list(first)
