@@ -233,13 +233,11 @@ class Tokenizer:
         return tuple((0, 0) if sequence is None else given[sequence][n] for n, sequence in enumerate(sequence_ids))
 
 
-def _fitting(sequence_ids: Sequence[int | None], limit: int) -> Sequence[int]:
+def _fitting(sequence_ids: Sequence[int | None], limit: int) -> list[int]:
     """Places of the tokens that fit: all specials, and what the library's `longest_first` keeps of the sentences.
 
     The longer one loses pieces at its end until it is as short as the other, then both do.
     """
-    if len(sequence_ids) <= limit:
-        return range(len(sequence_ids))
     lengths = [sequence_ids.count(sentence) for sentence in (0, 1)]
     room = max(limit - sequence_ids.count(None), 0)
     shorter = min(*lengths, room // 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -121,6 +122,15 @@ def test_a_damaged_tokenizer_of_another_family_is_named(tmp_path):
         read_other_tokenizer(tmp_path, 41, False)
 
 
+def test_code_that_comes_with_a_tokenizer_is_not_run(tmp_path):
+    (tmp_path / "theirs.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'w')", encoding="utf-8")
+    settings = {"auto_map": {"AutoTokenizer": ["theirs.Own", None]}, "tokenizer_class": "Own"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(LoadError, match="no tokenizer can be read .*contains custom code"):
+        read_other_tokenizer(tmp_path, 41, False)
+    assert not (tmp_path / "was_run").exists()
+
+
 @pytest.mark.parametrize(("size", "is_read"), [(16, False), (17, True)])
 def test_a_tokenizer_of_hardly_more_than_special_tokens_is_none(tmp_path, size, is_read):
     phobert(tmp_path)
@@ -154,6 +164,7 @@ def test_a_tokenizer_in_python_knows_its_own_ids_only(family):
     assert (own.knows(-1), own.knows(0), own.knows(own.vocab_size - 1), own.knows(own.vocab_size)) == (
         False, True, True, False)
     assert (own.id_of("no such piece"), own.id_of("<unk>")) == (None, 3)
+    assert [own.id_of(own.token_of(n)) for n in np.arange(own.vocab_size)] == list(range(own.vocab_size))
     with pytest.raises(ValueError, match="outside the vocabulary"):
         own.token_of(own.vocab_size)
 
@@ -178,8 +189,8 @@ def test_words_that_come_again_have_their_own_places(family):
 
 def test_words_after_a_mask_of_a_longer_name_have_the_places_where_they_were_typed(family):
     own = load_model(family("FlauBERT")).tokenizer
-    assert own.mask_token == "<special1>"
     found = own.encode("le [MASK] chien [MASK] dort", "[MASK] dort")
+    assert [found.tokens[n] for n in found.mask_positions] == ["<special1>"] * 3
     words = {(found.sequence_ids[n], found.word_ids[n]): found.offsets[n] for n in found.content}
     assert words == {(0, 0): (0, 2), (0, 1): (3, 9), (0, 2): (10, 15), (0, 3): (16, 22), (0, 4): (23, 27),
                      (1, 0): (0, 6), (1, 1): (7, 11)}
