@@ -202,8 +202,7 @@ def test_the_same_sentence_twice_is_two_sentences(family):
     found = own.encode("chien dort", "chien dort")
     count = len(own.spans("chien dort"))
     assert [found.sequence_ids.count(n) for n in (0, 1)] == [count, count]
-    assert [n for n, segment in enumerate(found.token_type_ids) if segment] == [
-        n for n, sentence in enumerate(found.sequence_ids) if sentence == 1]
+    assert found.token_type_ids == tuple(int(sentence == 1) for sentence in found.sequence_ids)
 
 
 def test_whatever_a_tokenizer_in_python_raises_is_an_error_of_the_text(family, monkeypatch):
