@@ -191,9 +191,9 @@ class Tokenizer:
         return text.replace(MASK, self.mask_token) if self.mask_token else text
 
     def _unmasked_offsets(self, text: str, offsets: list[Offsets]) -> list[Offsets]:
-        """Offsets in the text as given, where [MASK] stands for a mask token of another length."""
+        """Offsets in the text as given, where [MASK] stands for a mask token of another length (<special1>)."""
         longer = len(self.mask_token or MASK) - len(MASK)
-        if not longer or MASK not in text:
+        if not longer:
             return offsets
         ends = [found.end() + longer * n for n, found in enumerate(re.finditer(re.escape(MASK), text), start=1)]
         return [tuple(place - longer * bisect.bisect_right(ends, place) for place in span) for span in offsets]
@@ -206,17 +206,16 @@ class Tokenizer:
         """
         places = _fitting(whole.sequence_ids, self.limit)
         ids, sequence_ids, type_ids, word_ids, spans = (
-            tuple(values) if len(places) == len(values) else tuple(values[n] for n in places)
+            tuple(values[n] for n in places)
             for values in (whole.ids, whole.sequence_ids, whole.type_ids, whole.word_ids, whole.offsets))
         special = tuple(s is None or i in self._special_ids for s, i in zip(sequence_ids, ids, strict=True))
         offsets = self._offsets(texts, spans, sequence_ids)
-        dropped = len(whole.ids) - len(ids)
         return Encoding(
             text=texts[0], pair=texts[1], tokens=self._pieces_of(ids), input_ids=ids,
             token_type_ids=type_ids if self.has_segments else (0,) * len(ids), special=special, word_ids=word_ids,
-            sequence_ids=sequence_ids, offsets=offsets, mask_positions=self._mask_positions(ids), dropped=dropped,
-            cut_at=_cut_places(texts, offsets, sequence_ids) if dropped else (None, None),
-            masks_beyond=tuple(sorted({*self._mask_positions(whole.ids)}.difference(places))) if dropped else (),
+            sequence_ids=sequence_ids, offsets=offsets, mask_positions=self._mask_positions(ids),
+            dropped=len(whole.ids) - len(ids), cut_at=_cut_places(texts, offsets, sequence_ids, whole.sequence_ids),
+            masks_beyond=tuple(sorted({*self._mask_positions(whole.ids)}.difference(places))),
         )
 
     def _pieces_of(self, ids: Sequence[int]) -> tuple[str, ...]:
@@ -224,24 +223,21 @@ class Tokenizer:
         return tuple(map(self.token_of, ids))
 
     def _mask_positions(self, ids: Sequence[int]) -> tuple[int, ...]:
-        return tuple(n for n, i in enumerate(ids) if self.mask_id is not None and i == self.mask_id)
+        return tuple(n for n, i in enumerate(ids) if i == self.mask_id)
 
     def _offsets(
         self, texts: tuple[str, str | None], spans: Sequence[Offsets], sequence_ids: Sequence[int | None]
     ) -> tuple[Offsets, ...]:
         """Offsets of each token in its own sentence as it was given."""
         given = [self._unmasked_offsets(text or "", spans) for text in texts]
-        return tuple((0, 0) if sequence is None else tuple(given[sequence][n])
-                     for n, sequence in enumerate(sequence_ids))
+        return tuple((0, 0) if sequence is None else given[sequence][n] for n, sequence in enumerate(sequence_ids))
 
 
-def _fitting(sequence_ids: Sequence[int | None], limit: int) -> Sequence[int]:
+def _fitting(sequence_ids: Sequence[int | None], limit: int) -> list[int]:
     """Places of the tokens that fit: all specials, and what the library's `longest_first` keeps of the sentences.
 
     The longer one loses pieces at its end until it is as short as the other, then both do.
     """
-    if len(sequence_ids) <= limit:
-        return range(len(sequence_ids))
     lengths = [sequence_ids.count(sentence) for sentence in (0, 1)]
     room = max(limit - sequence_ids.count(None), 0)
     shorter = min(*lengths, room // 2)
@@ -257,28 +253,30 @@ def _fitting(sequence_ids: Sequence[int | None], limit: int) -> Sequence[int]:
 
 
 def _cut_places(
-    texts: tuple[str, str | None], offsets: Sequence[Offsets], sequence_ids: Sequence[int | None]
+    texts: tuple[str, str | None], offsets: Sequence[Offsets], kept: Sequence[int | None], whole: Sequence[int | None]
 ) -> tuple[int | None, int | None]:
-    """For each sentence, the code point where what fits ends; None where all of it does."""
+    """For each sentence, the code point where what fits ends; None where it loses nothing that can be read.
+
+    Args:
+        offsets: of the tokens that fit.
+        kept, whole: the sentence of each token, of those that fit and of all.
+    """
     places = []
     for number, text in enumerate(texts):
-        end = max((span[1] for span, n in zip(offsets, sequence_ids, strict=True) if n == number), default=0)
-        places.append(end if end < len((text or "").rstrip()) else None)
+        end = max((span[1] for span, sentence in zip(offsets, kept, strict=True) if sentence == number), default=0)
+        loses = kept.count(number) < whole.count(number)
+        places.append(end if loses and end < len(text.rstrip()) else None)
     return places[0], places[1]
 
 
 def read_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:
-    """Read the tokenizer.json of a checkpoint folder, or its vocab.txt (BERT's older form).
+    """Read the tokenizer.json of a checkpoint folder, or else its vocab.txt (BERT's older form).
 
     Raises:
-        ValueError: neither is there, or it can't be read.
+        ValueError: the file can't be read.
     """
-    if (folder / "tokenizer.json").exists():
-        fast = _read_fast(folder / "tokenizer.json")
-    elif (folder / "vocab.txt").exists():
-        fast = _from_vocabulary(folder)
-    else:
-        raise ValueError("the folder has no tokenizer.json and no vocab.txt")
+    path = folder / "tokenizer.json"
+    fast = _read_fast(path) if path.exists() else _from_vocabulary(folder)
     return Tokenizer(fast, limit, special_tokens(folder, fast), has_segments)
 
 

@@ -72,7 +72,7 @@ class PythonTokenizer(Tokenizer):
         return None if unknown else found
 
     def knows(self, index: int) -> bool:
-        return 0 <= int(index) < self.vocab_size
+        return 0 <= index < self.vocab_size
 
     def token_of(self, index: int) -> str:
         if not self.knows(index):
@@ -80,7 +80,7 @@ class PythonTokenizer(Tokenizer):
         return self._theirs.convert_ids_to_tokens(int(index))
 
     def decode(self, ids: list[int]) -> str:
-        return self._theirs.decode([int(i) for i in ids], skip_special_tokens=True)
+        return self._theirs.decode(ids, skip_special_tokens=True)
 
     def _encode(self, parts: tuple[str, ...], specials: bool = True) -> SimpleNamespace:
         """What the fast library's encoding has, worked out word by word."""
@@ -117,8 +117,7 @@ class PythonTokenizer(Tokenizer):
                 numbers[place + step] = number
             place += len(ids)
         segments = [1 if number == 1 else 0 for number in numbers]
-        return SimpleNamespace(ids=whole, tokens=self._theirs.convert_ids_to_tokens(whole), offsets=offsets,
-                               word_ids=words, sequence_ids=numbers, type_ids=segments)
+        return SimpleNamespace(ids=whole, offsets=offsets, word_ids=words, sequence_ids=numbers, type_ids=segments)
 
 
 def _find(whole: Sequence[int], part: Sequence[int], start: int) -> int:

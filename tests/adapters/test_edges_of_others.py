@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
 from bert_core.adapters import load as adapted
 from bert_core.adapters.quiet import first_line, quiet
-from bert_core.adapters.tokenizers import PythonTokenizer, _find
+from bert_core.adapters.tokenizers import PythonTokenizer, _find, read_other_tokenizer
 from bert_core.load import LoadError, load_model
+from bert_core.tokenizer import ROLES
 from bert_core.trace import TraceRequest, run_batch
+from tests.adapters.tokenizer_kinds import gpt2, phobert
 
 # --- config --------------------------------------------------------------------
 
@@ -108,6 +112,49 @@ def test_padding_of_a_batch_is_not_looked_at(family):
     assert (alone.embedding_output == alone.hidden_states[0]).all()
 
 
+# --- tokenizers of other families ------------------------------------------------
+
+
+def test_a_damaged_tokenizer_of_another_family_is_named(tmp_path):
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "GPT2Tokenizer"}', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"tokenizer\.json can't be read"):
+        read_other_tokenizer(tmp_path, 41, False)
+
+
+def test_code_that_comes_with_a_tokenizer_is_not_run(tmp_path):
+    (tmp_path / "theirs.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'w')", encoding="utf-8")
+    settings = {"auto_map": {"AutoTokenizer": ["theirs.Own", None]}, "tokenizer_class": "Own"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    with pytest.raises(LoadError, match="no tokenizer can be read .*contains custom code"):
+        read_other_tokenizer(tmp_path, 41, False)
+    assert not (tmp_path / "was_run").exists()
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(16, False), (17, True)])
+def test_a_tokenizer_of_hardly_more_than_special_tokens_is_none(tmp_path, size, is_read):
+    phobert(tmp_path)
+    lines = (tmp_path / "vocab.txt").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "vocab.txt").write_text("".join(lines[:size - len(ROLES)]), encoding="utf-8")
+    if is_read:
+        assert read_other_tokenizer(tmp_path, 41, False).vocab_size == size
+    else:
+        with pytest.raises(LoadError, match="the folder has no tokenizer.json and no other tokenizer files"):
+            read_other_tokenizer(tmp_path, 41, False)
+
+
+def test_a_tokenizer_in_its_older_files_reads_as_in_the_newer_one(tmp_path):
+    gpt2(tmp_path)
+    newer = read_other_tokenizer(tmp_path, 41, False)
+    model = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]), encoding="utf-8")
+    (tmp_path / "merges.txt").write_text("\n".join(map(" ".join, model["merges"])), encoding="utf-8")
+    (tmp_path / "tokenizer.json").unlink()
+    older = read_other_tokenizer(tmp_path, 41, False)
+    assert older.encode("the dog barked [MASK]") == newer.encode("the dog barked [MASK]")
+    assert older.specials == newer.specials == {"unk": "<|endoftext|>"}
+
+
 # --- tokenizers in Python ------------------------------------------------------
 
 
@@ -117,6 +164,7 @@ def test_a_tokenizer_in_python_knows_its_own_ids_only(family):
     assert (own.knows(-1), own.knows(0), own.knows(own.vocab_size - 1), own.knows(own.vocab_size)) == (
         False, True, True, False)
     assert (own.id_of("no such piece"), own.id_of("<unk>")) == (None, 3)
+    assert [own.id_of(own.token_of(n)) for n in np.arange(own.vocab_size)] == list(range(own.vocab_size))
     with pytest.raises(ValueError, match="outside the vocabulary"):
         own.token_of(own.vocab_size)
 
@@ -139,14 +187,22 @@ def test_words_that_come_again_have_their_own_places(family):
     assert {(one.start, one.end) for one in spans} == {(0, 5), (6, 10), (11, 16), (18, 22)}
 
 
+def test_words_after_a_mask_of_a_longer_name_have_the_places_where_they_were_typed(family):
+    own = load_model(family("FlauBERT")).tokenizer
+    found = own.encode("le [MASK] chien [MASK] dort", "[MASK] dort")
+    assert [found.tokens[n] for n in found.mask_positions] == ["<special1>"] * 3
+    words = {(found.sequence_ids[n], found.word_ids[n]): found.offsets[n] for n in found.content}
+    assert words == {(0, 0): (0, 2), (0, 1): (3, 9), (0, 2): (10, 15), (0, 3): (16, 22), (0, 4): (23, 27),
+                     (1, 0): (0, 6), (1, 1): (7, 11)}
+
+
 def test_the_same_sentence_twice_is_two_sentences(family):
     theirs = load_model(family("FlauBERT")).tokenizer
     own = PythonTokenizer(theirs.backend, theirs.limit, theirs.specials, has_segments=True)
     found = own.encode("chien dort", "chien dort")
     count = len(own.spans("chien dort"))
     assert [found.sequence_ids.count(n) for n in (0, 1)] == [count, count]
-    assert [n for n, segment in enumerate(found.token_type_ids) if segment] == [
-        n for n, sentence in enumerate(found.sequence_ids) if sentence == 1]
+    assert found.token_type_ids == tuple(int(sentence == 1) for sentence in found.sequence_ids)
 
 
 def test_whatever_a_tokenizer_in_python_raises_is_an_error_of_the_text(family, monkeypatch):

@@ -45,6 +45,11 @@ def test_a_list_of_words_gives_berts_own_steps(words):
     assert read_tokenizer(words, 37, False).encode("he", "she").token_type_ids == (0,) * 5
 
 
+def test_a_folder_that_names_no_specials_has_berts(words):
+    assert read_tokenizer(words, 37, True).specials == {
+        "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "pad": "[PAD]", "unk": "[UNK]"}
+
+
 def test_a_list_of_words_keeps_its_letters_where_it_says_so(words):
     (words / "tokenizer_config.json").write_text('{"do_lower_case": false}', encoding="utf-8")
     assert read_tokenizer(words, 37, True).encode("the Dog").tokens == ("[CLS]", "the", "[UNK]", "[SEP]")
@@ -107,7 +112,6 @@ def test_masks_and_unknown_pieces_are_content_and_typed_specials_are_not(folder)
 
 @pytest.mark.parametrize("name", ["BERT", "RoBERTa", "GPT-2"])
 def test_pieces_of_a_long_text_are_all_there_at_their_places(family, name):
-    """RoBERTa's <mask> has another length than the [MASK] that was typed; what follows stands where it stood."""
     text = "the [MASK] dog [MASK] slept " + "dog " * 60
     spans = load_model(family(name)).tokenizer.spans(text)
     assert "".join(text[one.start:one.end] for one in spans).replace(" ", "") == text.replace(" ", "")

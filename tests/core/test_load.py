@@ -207,7 +207,7 @@ def test_a_tokenizer_of_another_model_is_refused(folder):
 def test_no_tokenizer_gets_one_clear_line(folder):
     for file in ("tokenizer.json", "tokenizer_config.json"):
         (folder / file).unlink()
-    with pytest.raises(LoadError, match="tokenizer"):
+    with pytest.raises(LoadError, match="the folder has no tokenizer.json and no other tokenizer files"):
         load_model(str(folder))
 
 
