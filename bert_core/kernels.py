@@ -22,7 +22,7 @@ from torch import Tensor
 from bert_core import huge_pages
 from bert_core.layout import LAYER_ROLES
 from bert_core.model import PROJECTIONS, Model, activate, decoder_weight, joined_name, linear
-from bert_core.on_demand import Make, OnDemand
+from bert_core.on_demand import Make, OnDemand, halved
 
 Linear = Callable[[Tensor, str | None], Tensor]
 
@@ -175,26 +175,37 @@ def packed(model: Model) -> Model:
 
     Where the packed product serves any number of rows, the plain matrices are
     let go and read back from oneDNN's layout, bit for bit, by whoever asks for
-    one; else both stand side by side.
+    one; else both stand side by side. A word table that is left for looking
+    words up is kept in float16 where that says the same.
     """
     if model.device.type != "cpu" or model.fast_linear or not usable(model.dtype):
         return model
     config, weights = model.config, model.weights
     most = rows_worth_it(model.dtype, config.intermediate_size, config.hidden_size)
     fast: dict[str, PackedLinear | Guarded] = {}
+    made: dict[str, Make] = {}
     if most:
         parts = product_parts(model)
         fast = {product: _packed_of(model, names, most) for product, names in parts.items()}
         if most == _ANY_ROWS:
             made = _read_back(fast, parts)
-            weights = OnDemand({name: made[name] if name in made else weights[name] for name in weights})
     if model.heads & {"mlm", "lm"}:
-        decoder = decoder_weight(model)
-        most = rows_worth_it(model.dtype, *decoder.shape)
+        most = rows_worth_it(model.dtype, *decoder_weight(model).shape)
         if most:
             fast[model.names.word] = _packed_decoder(model, most)
+    if most == _ANY_ROWS:  # of the decoder where there is one: nobody multiplies by the plain table
+        made |= _in_half(model)
     _keep_in_huge_pages(fast.values())
+    if made:
+        weights = OnDemand({name: made[name] if name in made else weights[name] for name in weights})
     return replace(model, weights=weights, fast_linear=fast) if fast else model
+
+
+def _in_half(model: Model) -> dict[str, Make]:
+    """The word table in half its memory; nothing where that would lose a bit of it."""
+    name = f"{model.names.word}.weight"
+    table = halved(model.weights[name])
+    return {} if table is None else {name: table}
 
 
 def _keep_in_huge_pages(linears: Iterable[PackedLinear | Guarded]) -> None:
@@ -225,7 +236,7 @@ def _beside(tensors: list[Tensor], dim: int = 0) -> Tensor:
 
 
 def _packed_decoder(model: Model, most_rows: int) -> PackedLinear | Guarded:
-    """The projection to the vocabulary; its table stays plain as well, for looking words up."""
+    """The projection to the vocabulary; its table stays as well, for looking words up."""
     weight, bias = decoder_weight(model), model.weights[model.names.mlm_bias]
     return _guarded(pack_linear(weight, bias), lambda x, _activation: F.linear(x, weight, bias), most_rows)
 

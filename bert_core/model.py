@@ -24,6 +24,7 @@ from torch import Tensor
 
 from bert_core.config import BertConfig
 from bert_core.layout import Layout, layout_for
+from bert_core.on_demand import OnDemand
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -65,11 +66,11 @@ class Model:
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.weights[f"{self.names.word}.weight"].dtype
+        return self.weights[f"{self.names.position}.weight"].dtype
 
     @property
     def device(self) -> torch.device:
-        return self.weights[f"{self.names.word}.weight"].device
+        return self.weights[f"{self.names.position}.weight"].device
 
 
 class Inputs(NamedTuple):
@@ -178,10 +179,16 @@ def positions(model: Model, inputs: Inputs) -> Tensor:
     return torch.arange(inputs.input_ids.shape[1], device=inputs.input_ids.device).expand_as(inputs.input_ids)
 
 
+def word_vectors(model: Model, ids: Tensor) -> Tensor:
+    """(...) vocabulary ids -> (..., E) rows of the word table."""
+    name, weights = f"{model.names.word}.weight", model.weights
+    return weights.rows(name, ids) if isinstance(weights, OnDemand) else F.embedding(ids, weights[name])
+
+
 def embed(model: Model, inputs: Inputs) -> Embeddings:
     """Token + segment + position, then LayerNorm (Devlin et al. 2018, section 3)."""
     names, w = model.names, model.weights
-    token = F.embedding(inputs.input_ids, w[f"{names.word}.weight"])
+    token = word_vectors(model, inputs.input_ids)
     position = F.embedding(positions(model, inputs), w[f"{names.position}.weight"])
     segment = None
     if names.segment is not None:

@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 #: How to make a tensor, each time anew.
 Make = Callable[[], Tensor]
+
+
+class Halved:
+    """A float32 table whose numbers are all float16's too, in half the memory; `halved` makes it.
+
+    Called it gives the whole table, anew each time.
+    """
+
+    def __init__(self, half: Tensor):
+        self._half = half
+
+    def __call__(self) -> Tensor:
+        return self._half.float()
+
+    def rows(self, ids: Tensor) -> Tensor:
+        """(...) row numbers -> (..., width), without the rest of the table."""
+        return F.embedding(ids, self._half).float()
+
+    def holds(self, half: Tensor) -> bool:
+        """Whether it is this table."""
+        return torch.equal(self._half, half)
+
+
+_HALVED: weakref.WeakSet[Halved] = weakref.WeakSet()
+
+
+def halved(table: Tensor) -> Halved | None:
+    """The same table in half the memory, None if it would lose a bit; equal tables (a task's, its base's) are one."""
+    half = table.half()
+    if table.dtype != torch.float32 or not torch.equal(half.float(), table):
+        return None
+    found = next((known for known in list(_HALVED) if known.holds(half)), None)
+    if found is None:
+        _HALVED.add(found := Halved(half))
+    return found
 
 
 class OnDemand(Mapping[str, Tensor]):
@@ -33,3 +71,8 @@ class OnDemand(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def rows(self, name: str, ids: Tensor) -> Tensor:
+        """(...) row numbers -> (..., width) of the table `name`."""
+        found = self._entries[name]
+        return found.rows(ids) if isinstance(found, Halved) else F.embedding(ids, self[name])

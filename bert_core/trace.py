@@ -134,7 +134,7 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
         return [_freeze(loaded, row, {part: tensor[n] for part, tensor in whole.items()},
                         None if places[n] is None else vocabulary[n, places[n]]) for n, row in enumerate(rows)]
     with torch.inference_mode():  # less bookkeeping an operation than no_grad: 2 to 6 % of a short sentence
-        kept = kept_of(loaded.config, rows, inputs, like=loaded.model.weights[f"{loaded.model.names.word}.weight"])
+        kept = kept_of(loaded.config, rows, inputs, like=loaded.model.weights[f"{loaded.model.names.position}.weight"])
         embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.attend)
         kept.take_embeddings(embeddings)
         wanted = {part for part in ALL_PARTS if any(request.wants(part) for request in requests)}

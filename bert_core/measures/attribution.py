@@ -202,7 +202,7 @@ class _Score:
         content = (content if self.order is None else content[self.order]).to(self.embeddings.device)
         mask = torch.zeros_like(self.word_embeddings[0])
         if loaded.tokenizer.mask_id is not None and "lm" not in self.model.heads:
-            mask = self.model.weights[f"{self.model.names.word}.weight"][loaded.tokenizer.mask_id]
+            mask = bert.word_vectors(self.model, torch.tensor(loaded.tokenizer.mask_id, device=mask.device))
         return torch.where(content[:, None], self.embeddings - self.word_embeddings + mask, self.embeddings)
 
     def __call__(self, sums: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from bert_core import kernels
 from bert_core.load import load_model
 from bert_core.model import projections
+from bert_core.on_demand import halved
 from bert_core.trace import TraceRequest, run_batch
 
 needs_onednn = pytest.mark.xfail(not torch.backends.mkldnn.is_available(), reason="no oneDNN here", strict=True)
@@ -66,6 +67,56 @@ def test_packed_matrices_are_let_go_and_read_back_bit_for_bit(tiny_bert, monkeyp
     assert list(fast.weights) == list(before)
     assert all(torch.equal(fast.weights[name], tensor) for name, tensor in before.items())
     assert [ref() for ref in matrices] == [None] * len(matrices)
+
+
+def in_float16(model):
+    """The model with a word table as the shipped files hold it."""
+    name = f"{model.names.word}.weight"
+    return replace(model, weights={**model.weights, name: model.weights[name].half().float()})
+
+
+@needs_onednn
+def test_a_word_table_of_float16_numbers_takes_half_the_memory_and_is_the_same(tiny_bert, monkeypatch):
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 2**31)
+    loaded = load_model(tiny_bert)
+    model = in_float16(loaded.model)
+    name = f"{model.names.word}.weight"
+    before, plain = model.weights[name].clone(), weakref.ref(model.weights[name])
+    request = TraceRequest(text="the [MASK] barked all night", all_logits=True)
+    slow = run_batch(replace(loaded, model=model), [request])[0]
+    fast = kernels.packed(model)
+    del model
+    assert plain() is None
+    assert torch.equal(fast.weights[name], before)
+    quick = run_batch(replace(loaded, model=fast), [request])[0]
+    np.testing.assert_array_equal(quick.arrays["token_embeddings"], slow.arrays["token_embeddings"])
+    np.testing.assert_allclose(quick.mlm_logits, slow.mlm_logits, atol=2e-5)
+
+
+def test_equal_tables_are_one():
+    """Those of a task and its base, which are read one after the other."""
+    table = torch.randn(7, 3).half().float()
+    first, second, other = halved(table), halved(table.clone()), halved(table + 1)
+    assert first is second is not other
+    assert halved(table.double()) is None
+    assert halved(table.bfloat16()) is None
+
+
+@needs_onednn
+@pytest.mark.parametrize(("decoder", "stays"), [(0, True), (16, True), (2**31, False)])
+def test_a_table_that_is_multiplied_by_stays_as_it_is(tiny_bert, monkeypatch, decoder, stays):
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda dtype, out, width: decoder if out == 117 else 2**31)
+    model = in_float16(load_model(tiny_bert).model)
+    name = f"{model.names.word}.weight"
+    assert (kernels.packed(model).weights[name] is model.weights[name]) is stays
+
+
+@needs_onednn
+def test_a_table_that_float16_does_not_hold_stays_as_it_is(tiny_bert, monkeypatch):
+    monkeypatch.setattr(kernels, "rows_worth_it", lambda *size: 2**31)
+    model = load_model(tiny_bert).model
+    name = f"{model.names.word}.weight"
+    assert kernels.packed(model).weights[name] is model.weights[name]
 
 
 @needs_onednn

@@ -11,6 +11,7 @@ import torch
 from tokenizers import Tokenizer as FastTokenizer
 from torch import Tensor
 
+from bert_core import model as bert
 from bert_core.config import BertConfig
 from bert_core.load import Loaded, build, describe_model
 from bert_core.tokenizer import Tokenizer
@@ -122,8 +123,8 @@ def guesses(loaded: Loaded, trace: Trace) -> list[list[Guess]]:
 
 def word_vectors(loaded: Loaded, words: Sequence[str]) -> np.ndarray:
     """(W, D) rows of the word table."""
-    table = loaded.model.weights[f"{loaded.model.names.word}.weight"]
-    return table[[loaded.tokenizer.id_of(word) for word in words]].numpy()
+    ids = torch.tensor([loaded.tokenizer.id_of(word) for word in words])
+    return bert.word_vectors(loaded.model, ids).numpy()
 
 
 def project(shots: Sequence[Shot]) -> np.ndarray:
