@@ -4,7 +4,7 @@ export default function (component) {
   const { parentElement, data } = component;
   const fresh = unpack(data);
   const root = child(parentElement, "section", "roles-root", { "aria-label": "Heads tested on shipped sentences" });
-  const draw = () => { theme(parentElement); drawRoles(component, root, fresh); };
+  const draw = () => { theme(parentElement); keepFocus(root, () => drawRoles(component, root, fresh)); };
   draw();
   onThemeChange(parentElement, draw);
 }

@@ -4,7 +4,7 @@ export default function (component) {
   const { parentElement, data } = component;
   const fresh = unpack(data);
   const root = child(parentElement, "section", "strips-root", { "aria-label": "Attention and attribution on the same tokens" });
-  const draw = () => { const look = theme(parentElement); drawStrips(root, fresh, look); };
+  const draw = () => keepFocus(root, () => drawStrips(root, fresh, theme(parentElement)));
   draw();
   onThemeChange(parentElement, draw);
 }

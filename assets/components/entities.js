@@ -7,7 +7,7 @@ export default function (component) {
   const root = child(parentElement, "div", "bw-entities");
   const text = child(root, "div", "bw-text", { role: "group", "aria-label": payload.label });
   const panel = child(root, "div", "bw-panel", { "aria-live": "polite" });
-  const draw = () => {
+  const draw = () => keepFocus(text, () => {
     const look = theme(parentElement);
     text.replaceChildren(...pieces(payload, look));
     const words = [...text.querySelectorAll(".bw-word")];
@@ -17,7 +17,7 @@ export default function (component) {
     });
     if (words.length) openWord(panel, payload, Math.max(0, payload.words.findIndex((w) => w.entity)), words, look);
     else panel.replaceChildren();
-  };
+  });
   draw();
   text.onkeydown = (event) => moveWord(event, text);
   numbersTable(root, "Probability of every label for every token", ["token", ...payload.labels],

@@ -7,7 +7,7 @@ export default function (component) {
   const root = child(parentElement, "div", "bw-influence");
   const strip = child(root, "div", "bw-strip", { role: "list", "aria-label": payload.label });
   const line = child(root, "p", "bw-says", { "aria-live": "polite" });
-  const draw = () => drawStrip(strip, line, payload, theme(parentElement));
+  const draw = () => keepFocus(strip, () => drawStrip(strip, line, payload, theme(parentElement)));
   draw();
   strip.onkeydown = (event) => moveFocus(event, strip);
   numbersTable(root, payload.label, ["token", ...payload.rows.map((row) => row.name)],

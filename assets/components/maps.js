@@ -10,12 +10,12 @@ export default function (component) {
   cursor.r = Math.min(cursor.r, rows - 1);
   cursor.c = Math.min(cursor.c, columns - 1);
 
-  const draw = () => {
+  const draw = () => keepFocus(panels, () => {
     const look = theme(parentElement);
     panels.replaceChildren(...state.panels.map((panel) => mapPanel(panel, state, look, cursor, move)));
     for (const frame of panels.querySelectorAll(".bw-ticked")) mapTicks(frame, state);
     read();
-  };
+  });
   const read = () => {
     for (const mark of panels.querySelectorAll(".bw-cursor")) placeCursor(mark, cursor, rows, columns);
     readout.textContent = rows === 0 ? "" : `${state.row_word} ${state.rows[cursor.r]}, ${state.column_word} ${state.columns[cursor.c]}: `

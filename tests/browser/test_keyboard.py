@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import JSHandle, Page, expect
 
 from bert_core import TraceRequest, load_engine
-from tests.browser.waiting import becomes, holds
+from tests.browser.waiting import becomes, holds, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -130,3 +130,20 @@ def test_the_main_path_without_a_mouse(visitor):
     expect(page.locator(".cmp-card")).to_have_count(3)
     visitor.in_address("at=6")
     visitor.no_traceback()
+
+
+@pytest.mark.parametrize(("page", "query", "one"), [
+    ("cls", {}, ".bw-column"), ("attention", {"view": "Roles"}, ".roles-root button"),
+    ("embeddings", {"view": "Positions"}, ".bw-panels [tabindex]"), ("tasks", {"view": "Entities"}, ".bw-word"),
+])
+def test_the_focus_stays_where_it_is_when_the_page_turns_dark_or_narrow(visitor, page, query, one):
+    visitor.open(page, **query)
+    places = visitor.page.locator(one)
+    places.nth(min(2, places.count() - 1)).focus()
+    before = stop(visitor.page)
+    visitor.page.emulate_media(color_scheme="dark")
+    becomes(visitor.page, visitor.page.locator("[data-theme=light]").count, 0)
+    assert stop(visitor.page) == before
+    visitor.page.set_viewport_size({"width": 900, "height": 800})
+    settle(visitor.page)
+    assert stop(visitor.page) == before
