@@ -25,7 +25,7 @@ from bert_core.loading import shared
 from bert_core.loading.check import canonical_names, is_ours, plan
 from bert_core.loading.describe import ModelInfo, count_parameters, describe, gaps
 from bert_core.loading.errors import LoadError
-from bert_core.loading.files import Stored, read_headers, read_json, read_tensors
+from bert_core.loading.files import Stored, check_entries, read_headers, read_json, read_tensors
 from bert_core.model import Model
 from bert_core.on_demand import OnDemand
 from bert_core.tokenizer import Tokenizer, read_tokenizer
@@ -91,6 +91,7 @@ def load_model(name: str, dtype: torch.dtype = torch.float32, device: str = "cpu
     """
     folder = locate(name)
     try:
+        check_entries(folder)
         values = read_json(folder / "config.json")
         if is_adapted(values):
             from bert_core.adapters.load import load_adapted
@@ -192,6 +193,7 @@ def stored_tensors(folder: Path, config: BertConfig) -> dict[str, Stored]:
     own = canonical_names(read_headers(folder), config)
     base = config.extra.get("shared_from")
     if base is None:
+        shared.check_factors(own)
         return own
     if base not in shipped_names():
         raise LoadError(f"its base model {base!r} is not shipped")

@@ -110,6 +110,9 @@ def damage(kind: str, folder: Path) -> None:
     elif kind == "only a pickle":
         weights.unlink()
         torch.save({"a": torch.ones(2)}, folder / "pytorch_model.bin")
+    elif kind == "a folder for weights":
+        weights.unlink()
+        weights.mkdir()
     elif kind == "no weights":
         weights.unlink()
     elif kind == "a layer is missing":
@@ -117,7 +120,7 @@ def damage(kind: str, folder: Path) -> None:
     elif kind == "a layer too many":
         edit_config(folder, num_hidden_layers=1)
     elif kind == "half a head":
-        rewrite(folder, lambda name, t: None if name == "cls.seq_relationship.bias" else (name, t))
+        rewrite(folder, lambda name, t: None if name == "cls.seq_relationship.weight" else (name, t))
     elif kind == "another shape":
         edit_config(folder, intermediate_size=29)
     elif kind == "foreign":
@@ -140,8 +143,10 @@ def damage(kind: str, folder: Path) -> None:
 @pytest.mark.parametrize(("kind", "message"), [
     ("truncated", "damaged or no safetensors"), ("empty", "damaged or no safetensors"),
     ("pickle in disguise", "damaged or no safetensors"), ("only a pickle", "only pickled weights"),
-    ("no weights", "model.safetensors is missing"), ("a layer is missing", "the weights lack bert.encoder.layer.1"),
-    ("a layer too many", "which the declared architecture does not have"), ("half a head", "nsp head is incomplete"),
+    ("a folder for weights", "damaged or no safetensors"), ("no weights", "model.safetensors is missing"),
+    ("a layer is missing", "the weights lack bert.encoder.layer.1"),
+    ("a layer too many", "which the declared architecture does not have"),
+    ("half a head", "nsp head is incomplete: cls.seq_relationship.weight"),
     ("another shape", "config.json says"), ("foreign", "the weights lack bert.embeddings"),
     ("a name of two lines", "the weights hold two  lines_"), ("a long name", "the weights hold xxx.*…$"),
     ("a shard with a long name", "name too long"), ("a folder for a vocabulary", "vocab.txt"),

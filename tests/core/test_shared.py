@@ -71,8 +71,39 @@ def test_a_base_that_is_not_there_and_an_update_of_nothing_are_said(shelf):
     with pytest.raises(LoadError, match="its base model 'elsewhere' is not shipped"):
         load_model("task")
     (folder / "task" / "config.json").write_text(json.dumps(config | {"shared_tensors": ["bert.embeddings."]}))
-    with pytest.raises(LoadError, match="updates a tensor that its base model does not share"):
+    with pytest.raises(LoadError, match="updates a tensor that neither its own file nor a base model gives"):
         load_model("task")
+
+
+@pytest.mark.parametrize("lost", [".low_rank_in", ".low_rank_out"])
+def test_half_an_update_is_said(shelf, lost):
+    folder, own = shelf
+    tensors = load_file(folder / "task" / "model.safetensors")
+    tensors.pop(UPDATED + lost)
+    save_file(tensors, folder / "task" / "model.safetensors")
+    with pytest.raises(LoadError, match=f"{UPDATED}{lost} is missing: a low-rank update has two factors"):
+        load_model("task")
+
+
+@pytest.mark.parametrize(("into", "out"), [
+    ((2, 15), (1, 2)), ((2, 1), (15, 2)), ((2, 15), (15, 3)), ((15,), (15,)), ((1, 2, 15), (15, 1)), ((), (15,)),
+])
+def test_an_update_that_does_not_fit_its_matrix_is_said(shelf, into, out):
+    """The first two would be added to every row, or to every column."""
+    folder, own = shelf
+    tensors = load_file(folder / "task" / "model.safetensors")
+    changed = {f"{UPDATED}.low_rank_in": torch.ones(into), f"{UPDATED}.low_rank_out": torch.ones(out)}
+    save_file(tensors | changed, folder / "task" / "model.safetensors")
+    with pytest.raises(LoadError, match=f"the low-rank factors of {UPDATED} have shapes .*; it has .15, 15."):
+        load_model("task")
+
+
+def test_an_update_of_nothing_is_said_without_a_base_too(tiny_bert, tmp_path):
+    folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    update = {"some.low_rank_in": torch.ones(2, 15), "some.low_rank_out": torch.ones(15, 2)}
+    save_file(load_file(folder / "model.safetensors") | update, folder / "model.safetensors")
+    with pytest.raises(LoadError, match="some.low_rank_.* updates a tensor that neither"):
+        load_model(str(folder))
 
 
 WORDS = "bert.embeddings.word_embeddings.weight"
