@@ -41,8 +41,8 @@ def test_a_family_that_is_no_word_is_said(family, tiny_bert, tmp_path):
 
 @pytest.mark.parametrize("changes", [
     {"low_rank_scale": None}, {"low_rank_scale": "x"}, {"low_rank_scale": []}, {"low_rank_scale": float("nan")},
-    {"low_rank_scale": 10**400}, {"shared_tensors": 5}, {"shared_tensors": None}, {"shared_tensors": "bert."},
-    {"shared_tensors": [3]},
+    {"low_rank_scale": 10**400}, {"low_rank_scale": -10**7}, {"shared_tensors": 5}, {"shared_tensors": None},
+    {"shared_tensors": "bert."}, {"shared_tensors": [3]},
 ])
 def test_how_a_task_stands_on_its_base_is_said_in_the_right_types(changes, tiny_bert, tmp_path, monkeypatch):
     for name in ("base", "task"):

@@ -50,6 +50,17 @@ def test_a_low_rank_update_is_the_sum_that_it_stands_for(shelf, tmp_path):
     assert run_batch(task, [TraceRequest("a good film")])[0].logits.shape == (2,)
 
 
+@pytest.mark.parametrize(("said", "scale"), [({}, 1), ({"low_rank_scale": 3}, 3), ({"low_rank_scale": -0.5}, -0.5)])
+def test_an_update_counts_as_often_as_is_said_or_once(shelf, said, scale):
+    folder, own = shelf
+    config = json.loads((folder / "task" / "config.json").read_text())
+    config.pop("low_rank_scale")
+    (folder / "task" / "config.json").write_text(json.dumps(config | said))
+    change = own[f"{UPDATED}.low_rank_out"] @ own[f"{UPDATED}.low_rank_in"]
+    base = load_file(folder / "base" / "model.safetensors")[UPDATED]
+    torch.testing.assert_close(load_model("task").model.weights[UPDATED], base + scale * change)
+
+
 def test_heads_of_the_base_are_not_the_tasks(shelf):
     assert load_model("base").info.tasks == ("fill-mask", "nsp")
     assert load_model("task").info.tasks == ("classify",)
