@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from bert_core import load
 from bert_core.load import LoadError, load_model
+from bert_core.loading import shared
 from bert_core.trace import TraceRequest, run_batch
 
 UPDATED = "bert.encoder.layer.1.attention.self.value.weight"
@@ -96,16 +97,17 @@ def test_half_an_update_is_said(shelf, lost):
         load_model("task")
 
 
-@pytest.mark.parametrize(("into", "out"), [
-    ((2, 15), (1, 2)), ((2, 1), (15, 2)), ((2, 15), (15, 3)), ((15,), (15,)), ((1, 2, 15), (15, 1)), ((), (15,)),
+@pytest.mark.parametrize(("name", "into", "out"), [
+    (UPDATED, (2, 15), (1, 2)), (UPDATED, (2, 1), (15, 2)), (UPDATED, (2, 15), (15, 3)), (UPDATED, (15,), (15,)),
+    (UPDATED, (1, 2, 15), (15, 1)), (UPDATED, (), (15,)), ("bert.pooler.dense.bias", (), (15,)),
 ])
-def test_an_update_that_does_not_fit_its_matrix_is_said(shelf, into, out):
+def test_an_update_that_does_not_fit_its_matrix_is_said(shelf, name, into, out):
     """The first two would be added to every row, or to every column."""
     folder, own = shelf
     tensors = load_file(folder / "task" / "model.safetensors")
-    changed = {f"{UPDATED}.low_rank_in": torch.ones(into), f"{UPDATED}.low_rank_out": torch.ones(out)}
+    changed = {f"{name}.low_rank_in": torch.ones(into), f"{name}.low_rank_out": torch.ones(out)}
     save_file(tensors | changed, folder / "task" / "model.safetensors")
-    with pytest.raises(LoadError, match=f"the low-rank factors of {UPDATED} have shapes .*; it has .15, 15."):
+    with pytest.raises(LoadError, match=f"the low-rank factors of {name} have shapes .*; it has .15,"):
         load_model("task")
 
 
@@ -151,3 +153,17 @@ def test_a_table_of_its_own_or_of_another_file_is_read(shelf):
     os.utime(folder / "base" / "model.safetensors", ns=(1, 1))
     torch.testing.assert_close(load_model("base").model.weights[WORDS], before + 1)
     assert torch.equal(base.model.weights[WORDS], before)
+
+
+def test_training_starts_from_the_sum_in_float32_and_from_the_rest_as_it_is_stored(shelf):
+    folder, _ = shelf
+    base = load_file(folder / "base" / "model.safetensors")
+    save_file({name: tensor.half() for name, tensor in base.items()}, folder / "base" / "model.safetensors")
+    config = load.parse_config(json.loads((folder / "task" / "config.json").read_text()))
+    stored = load.stored_tensors(folder / "task", config)
+    found = shared.read_merged(stored, list(shared.visible(stored)), 0.5)
+    task = load_model("task").model.weights
+    assert found.keys() == task.keys()
+    assert {name: found[name].dtype for name in (UPDATED, WORDS)} == {UPDATED: torch.float32, WORDS: torch.float16}
+    for name in found:
+        torch.testing.assert_close(found[name].float(), task[name], rtol=0, atol=0)
