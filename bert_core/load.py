@@ -72,8 +72,6 @@ class Loaded:
 
 def shipped_names() -> tuple[str, ...]:
     """Names of the models in assets/models, the twins first."""
-    if not SHIPPED.is_dir():
-        return ()
     found = sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))
     first = [n for n in ("twin-bert", "twin-gpt", "twin-rtl") if n in found]
     return tuple(first + [n for n in found if n not in first])

@@ -11,8 +11,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bert_core import tokenizer
-from bert_core.load import LoadError, load_model, locate, shipped_names, with_dtype
+from bert_core import load, tokenizer
+from bert_core.load import MAX_NAME, LoadError, load_model, locate, shipped_names, with_dtype
 from bert_core.loading.errors import MAX_MESSAGE
 from bert_core.loading.files import read_json
 from bert_core.trace import TraceRequest, run_batch
@@ -221,6 +221,19 @@ def test_no_tokenizer_gets_one_clear_line(folder):
 def test_a_name_that_is_none_is_refused_before_anything_is_asked(name):
     with pytest.raises(LoadError):
         locate(name)
+
+
+def test_a_name_of_a_folder_has_a_longest_length(tiny_bert):
+    longest = tiny_bert + "/" * (MAX_NAME - len(tiny_bert))
+    assert locate(longest) == Path(tiny_bert)
+    with pytest.raises(LoadError, match="is no shipped model, no folder and no hub id"):
+        locate(longest + "/")
+
+
+def test_without_shipped_models_a_folder_still_loads(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(load, "SHIPPED", tmp_path / "nowhere")
+    assert shipped_names() == ()
+    assert load_model(tiny_bert).info.tasks == ("fill-mask", "nsp")
 
 
 def test_a_hub_id_without_network_says_that_the_shipped_ones_stay(monkeypatch):
