@@ -97,8 +97,7 @@ def load_model(name: str, dtype: torch.dtype = torch.float32, device: str = "cpu
             return _adapted(name, load_adapted(folder, values, dtype, device))
         config = parse_config(values)
         model = read_model(folder, config, dtype, device)
-        has_segments = model.names.segment is not None and config.type_vocab_size > 1
-        tokenizer = find_tokenizer(folder, config, has_segments)
+        tokenizer = find_tokenizer(folder, config, has_segments=config.type_vocab_size > 1)
     except (ValueError, OSError) as error:  # OSError: a file that is a folder, may not be read, or can't have its name
         raise LoadError(f"{name}: {error}") from None
     return Loaded(name, model, tokenizer, describe_model(name, model), gaps(config, model.heads))

@@ -84,6 +84,12 @@ def test_architectures_that_are_no_list_of_words_are_said(architectures, gpt2):
         load_model(str(gpt2))
 
 
+def test_a_folder_is_no_shipped_model_and_says_what_it_lacks(gpt2):
+    loaded = load_model(str(gpt2))
+    assert not loaded.info.shipped
+    assert loaded.gaps["mlm_logits"] == "it is causal: it predicts the next token"
+
+
 def test_padding_beyond_the_table_is_not_looked_up(gpt2):
     edit_config(gpt2, pad_token_id=10**6)
     loaded = load_model(str(gpt2))

@@ -223,6 +223,27 @@ def test_a_name_that_is_none_is_refused_before_anything_is_asked(name):
         locate(name)
 
 
+@pytest.mark.parametrize(("name", "message"), [
+    ("", "no model name given"), ("a\nb", r"'a\\nb' is no model's name: it holds control characters"),
+    ("a/b/c", r"'a/b/c' is no shipped model, no folder and no hub id \(owner/model\)"),
+])
+def test_what_is_wrong_with_a_name_is_said(name, message):
+    with pytest.raises(LoadError, match=f"^{message}$"):
+        locate(name)
+
+
+@pytest.mark.parametrize(("more", "message"), [("", "downloads are switched off"), ("b", "no hub id")])
+def test_a_hub_id_has_a_longest_length(more, message, monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_HUB", "off")
+    with pytest.raises(LoadError, match=message):
+        locate("a" * 48 + "/" + "b" * 47 + more)
+
+
+def test_a_folder_may_be_named_from_the_home(tiny_bert, monkeypatch):
+    monkeypatch.setenv("HOME", str(Path(tiny_bert).parent))
+    assert locate(f"~/{Path(tiny_bert).name}") == Path(tiny_bert)
+
+
 def test_a_name_of_a_folder_has_a_longest_length(tiny_bert):
     longest = tiny_bert + "/" * (MAX_NAME - len(tiny_bert))
     assert locate(longest) == Path(tiny_bert)
