@@ -161,7 +161,7 @@ def parse_config(values: Mapping[str, Any]) -> BertConfig:
     """config.json as a BertConfig; LoadError says what is wrong in it."""
     try:
         config = BertConfig.from_dict(values)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise LoadError(str(error)) from None
     if config.hidden_act not in ACTIVATIONS:
         raise LoadError(f"config: hidden_act {config.hidden_act!r} is unknown; known: {', '.join(ACTIVATIONS)}")

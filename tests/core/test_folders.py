@@ -11,10 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bert_core import tokenizer
+from bert_core.adapters.foreign import ForeignModel
 from bert_core.load import LoadError, load_model
 from bert_core.loading import files
 from bert_core.loading.check import canonical_names, is_ours
 from bert_core.loading.files import read_headers, read_json, read_tensors, write_tensors
+from bert_core.model import Model
 from bert_core.request import TraceRequest, prepare
 from bert_core.tokenizer import read_tokenizer, special_tokens
 from tests.checkpoints import VOCABULARY
@@ -180,6 +182,13 @@ def test_json_is_read_up_to_its_bound_and_not_beyond(tmp_path, monkeypatch):
     file.write_text('{"a": 1} ')
     with pytest.raises(LoadError, match=r"some\.json is larger than"):
         read_json(file)
+
+
+def test_a_bert_with_a_block_of_its_own_runs_through_transformers(checkpoint):
+    found = load_model(checkpoint("BertLMHeadModel", is_decoder=True, add_cross_attention=True))
+    assert isinstance(found.model, ForeignModel)
+    plain = load_model(checkpoint("BertLMHeadModel", is_decoder=True, add_cross_attention=False))
+    assert isinstance(plain.model, Model)
 
 
 @pytest.mark.parametrize(("text", "message"), [

@@ -217,7 +217,7 @@ def test_no_tokenizer_gets_one_clear_line(folder):
 
 
 @pytest.mark.parametrize("name", ["", "no spaces here", "a/b/c", "../x", "a\0b", "-x", "http://x", "a" * 300, "ü/x",
-                                  "~nobody", "bert--base", "gpt2-", "a/b.git", "a/b..c", "a/b."])
+                                  "~no-such-user", "bert--base", "gpt2-", "a/b.git", "a/b..c", "a/b."])
 def test_a_name_that_is_none_is_refused_before_anything_is_asked(name):
     with pytest.raises(LoadError):
         locate(name)
