@@ -84,6 +84,32 @@ def test_architectures_that_are_no_list_of_words_are_said(architectures, gpt2):
         load_model(str(gpt2))
 
 
+def test_a_config_that_describes_more_than_the_weights_hold_is_refused_before_it_is_built(gpt2):
+    edit_config(gpt2, n_positions=2**20)
+    with pytest.raises(LoadError, match=r"config.json describes 15,[0-9,]+ parameters; the weights hold 11,400$"):
+        load_model(str(gpt2))
+
+
+def test_attention_of_another_shape_is_refused(tmp_path):
+    sizes = {"hidden_size": 15, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 23,
+             "max_position_embeddings": 43, "attention_window": [4, 4], "pad_token_id": 1}
+    folder = make_family(tmp_path, Family("Longformer", "LongformerForMaskedLM", "byte-level BPE", sizes, False))
+    with pytest.raises(LoadError, match=r"longformer gives attention of shape .*, not \(1, 2, 3, 2, 2\)"):
+        load_model(str(folder))
+
+
+def test_a_stack_that_shortens_its_text_is_refused(tmp_path):
+    sizes = {"d_model": 16, "n_head": 4, "d_head": 4, "d_inner": 23, "block_sizes": [1, 1], "num_decoder_layers": 1}
+    folder = make_family(tmp_path, Family("Funnel", "FunnelForMaskedLM", "WordPiece", sizes, False))
+    with pytest.raises(LoadError, match="funnel gives no attention"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize(("name", "second"), [("unknown: MPNet", 0), ("unknown: ERNIE", 1)])
+def test_the_second_sentence_is_another_segment_where_there_are_segments(family, name, second):
+    assert max(load_model(family(name)).tokenizer.encode("he", "she").token_type_ids) == second
+
+
 def test_a_folder_is_no_shipped_model_and_says_what_it_lacks(gpt2):
     loaded = load_model(str(gpt2))
     assert not loaded.info.shipped

@@ -15,6 +15,7 @@ from bert_core import load
 from bert_core.load import LoadError, load_model
 from bert_core.loading import shared
 from bert_core.trace import TraceRequest, run_batch
+from tests.checkpoints import VOCABULARY
 
 UPDATED = "bert.encoder.layer.1.attention.self.value.weight"
 
@@ -167,3 +168,39 @@ def test_training_starts_from_the_sum_in_float32_and_from_the_rest_as_it_is_stor
     assert {name: found[name].dtype for name in (UPDATED, WORDS)} == {UPDATED: torch.float32, WORDS: torch.float16}
     for name in found:
         torch.testing.assert_close(found[name].float(), task[name], rtol=0, atol=0)
+
+
+def turned_words(folder: Path) -> str:
+    """A vocabulary of its own in a folder: all pieces but the special ones the other way round; its first word."""
+    turned = [*VOCABULARY[:5], *reversed(VOCABULARY[5:])]
+    (folder / "vocab.txt").write_text("\n".join(turned) + "\n", encoding="utf-8")
+    return turned[5]
+
+
+def test_an_update_reads_with_the_tokenizer_of_the_shelf_unless_it_has_its_own(shelf, tmp_path):
+    folder, _ = shelf
+    strange = Path(shutil.copytree(folder / "task", tmp_path / "else" / "where"))
+    first = VOCABULARY[5]
+    assert load_model(str(strange)).tokenizer.id_of(first) == 5
+    last = turned_words(strange)
+    assert load_model(str(strange)).tokenizer.id_of(last) == 5
+
+
+def test_a_shipped_model_may_have_a_tokenizer_of_its_own(shelf):
+    folder, _ = shelf
+    values = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    values["normalizer"] = None
+    (folder / "task" / "tokenizer.json").write_text(json.dumps(values), encoding="utf-8")
+    assert "[UNK]" in load_model("task").tokenizer.encode("The dog").tokens
+    assert "[UNK]" not in load_model("base").tokenizer.encode("The dog").tokens
+
+
+def test_two_shipped_files_of_one_moment_are_two(shelf):
+    folder, _ = shelf
+    shutil.copytree(folder / "base", folder / "other")
+    whole = load_file(folder / "base" / "model.safetensors")
+    save_file(whole | {WORDS: whole[WORDS] + 1}, folder / "other" / "model.safetensors")
+    for name in ("base", "other"):
+        os.utime(folder / name / "model.safetensors", ns=(1, 1))
+    base, other = load_model("base"), load_model("other")
+    assert torch.equal(other.model.weights[WORDS], base.model.weights[WORDS] + 1)
