@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -265,7 +266,8 @@ def test_a_hub_id_without_network_says_that_the_shipped_ones_stay(monkeypatch):
 
 def test_the_setting_of_the_pages_does_not_bind_who_runs_python(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(tmp_path))
-    assert load_model(tiny_bert).info.tasks == ("fill-mask", "nsp")
+    info = load_model(tiny_bert).info
+    assert (info.tasks, info.shipped) == (("fill-mask", "nsp"), False)
 
 
 def test_code_in_a_folder_never_runs(folder):
@@ -296,6 +298,12 @@ def test_another_precision_is_the_same_model(tiny_bert):
     assert loaded.model.dtype == torch.float32
     assert torch.equal(double.model.weights["bert.pooler.dense.bias"].float(),
                        loaded.model.weights["bert.pooler.dense.bias"])
+
+
+def test_what_was_packed_for_one_precision_is_not_kept_for_another(tiny_bert):
+    loaded = load_model(tiny_bert)
+    packed = replace(loaded, model=replace(loaded.model, fast_linear={"bert.pooler.dense": None}))
+    assert with_dtype(packed, torch.float64).model.fast_linear == {}
 
 
 def test_eight_models_are_shipped():

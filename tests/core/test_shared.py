@@ -75,6 +75,7 @@ def test_the_list_of_models_reads_headers_alone(shelf):
     for name in listed:
         assert listed[name]["parameters"] == load_model(name).info.parameters
         assert listed[name]["shipped"]
+        assert load_model(name).info.shipped
 
 
 def test_a_base_that_is_not_there_and_an_update_of_nothing_are_said(shelf):
