@@ -261,8 +261,8 @@ def models() -> list[dict[str, Any]]:
 
 
 def describe_folder(folder: Path) -> ModelInfo:
-    """ModelInfo of a folder of our own encoder, without reading its tensors."""
+    """ModelInfo of a shipped model's folder, without reading its tensors."""
     config = parse_config(read_json(folder / "config.json"))
     stored = shared.visible(stored_tensors(folder, config))
     wanted = plan(config, {name: place.shape for name, place in stored.items()})
-    return describe(folder.name, config, wanted.heads, count_parameters(wanted.shapes), folder.parent == SHIPPED)
+    return describe(folder.name, config, wanted.heads, count_parameters(wanted.shapes), shipped=True)

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bert_core import load, tokenizer
-from bert_core.load import MAX_NAME, LoadError, load_model, locate, shipped_names, with_dtype
+from bert_core.load import MAX_NAME, LoadError, build, load_model, locate, shipped_names, with_dtype
 from bert_core.loading.errors import MAX_MESSAGE
 from bert_core.loading.files import read_json
 from bert_core.trace import TraceRequest, run_batch
@@ -304,6 +304,14 @@ def test_what_was_packed_for_one_precision_is_not_kept_for_another(tiny_bert):
     loaded = load_model(tiny_bert)
     packed = replace(loaded, model=replace(loaded.model, fast_linear={"bert.pooler.dense": None}))
     assert with_dtype(packed, torch.float64).model.fast_linear == {}
+
+
+def test_tensors_in_memory_of_another_block_are_refused(tiny_bert):
+    model = load_model(tiny_bert).model
+    assert build(model.config, model.weights, torch.float32, "cpu").heads == model.heads
+    other = replace(model.config, extra={"position_embedding_type": "relative_key"})
+    with pytest.raises(LoadError, match="model_type 'bert' has another block than BERT"):
+        build(other, model.weights, torch.float32, "cpu")
 
 
 def test_eight_models_are_shipped():
