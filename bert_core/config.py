@@ -110,8 +110,13 @@ class BertConfig:
         for name in ("model_type", "hidden_act", "reading_order"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"config: {name} is {getattr(self, name)!r}; it must be a word")
-        if not isinstance(self.layer_norm_eps, int | float) or not 0 <= self.layer_norm_eps < 1:
-            raise ValueError(f"config: layer_norm_eps is {self.layer_norm_eps!r}; it must be a small number")
+        for name in ("is_decoder", "tie_word_embeddings"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"config: {name} is {getattr(self, name)!r}; it must be true or false")
+        for name in ("layer_norm_eps", "initializer_range"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 <= value < 1:
+                raise ValueError(f"config: {name} is {value!r}; it must be a small number")
         if self.reading_order not in ("left-to-right", "right-to-left"):
             raise ValueError(f"config: reading_order is {self.reading_order!r}; it is left-to-right or right-to-left")
         if self.label_decoding not in LABEL_DECODINGS:
@@ -130,6 +135,8 @@ class BertConfig:
             low, high = smallest.get(name, 1), largest.get(name, MAX_SIZE)
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise ValueError(f"config: {name} is {value!r}; it must be a whole number from {low} to {high}")
+        if self.pad_token_id >= self.vocab_size:
+            raise ValueError(f"config: pad_token_id is {self.pad_token_id}; vocab_size is only {self.vocab_size}")
 
     @property
     def head_size(self) -> int:

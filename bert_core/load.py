@@ -25,7 +25,7 @@ from bert_core.loading import shared
 from bert_core.loading.check import canonical_names, is_ours, plan
 from bert_core.loading.describe import ModelInfo, count_parameters, describe, gaps
 from bert_core.loading.errors import LoadError
-from bert_core.loading.files import Stored, read_headers, read_json, read_tensors
+from bert_core.loading.files import Stored, check_entries, read_headers, read_json, read_tensors
 from bert_core.model import Model
 from bert_core.on_demand import OnDemand
 from bert_core.tokenizer import Tokenizer, read_tokenizer
@@ -72,8 +72,6 @@ class Loaded:
 
 def shipped_names() -> tuple[str, ...]:
     """Names of the models in assets/models, the twins first."""
-    if not SHIPPED.is_dir():
-        return ()
     found = sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))
     first = [n for n in ("twin-bert", "twin-gpt", "twin-rtl") if n in found]
     return tuple(first + [n for n in found if n not in first])
@@ -91,6 +89,7 @@ def load_model(name: str, dtype: torch.dtype = torch.float32, device: str = "cpu
     """
     folder = locate(name)
     try:
+        check_entries(folder)
         values = read_json(folder / "config.json")
         if is_adapted(values):
             from bert_core.adapters.load import load_adapted
@@ -98,8 +97,7 @@ def load_model(name: str, dtype: torch.dtype = torch.float32, device: str = "cpu
             return _adapted(name, load_adapted(folder, values, dtype, device))
         config = parse_config(values)
         model = read_model(folder, config, dtype, device)
-        has_segments = model.names.segment is not None and config.type_vocab_size > 1
-        tokenizer = find_tokenizer(folder, config, has_segments)
+        tokenizer = find_tokenizer(folder, config, has_segments=config.type_vocab_size > 1)
     except (ValueError, OSError) as error:  # OSError: a file that is a folder, may not be read, or can't have its name
         raise LoadError(f"{name}: {error}") from None
     return Loaded(name, model, tokenizer, describe_model(name, model), gaps(config, model.heads))
@@ -163,7 +161,7 @@ def parse_config(values: Mapping[str, Any]) -> BertConfig:
     """config.json as a BertConfig; LoadError says what is wrong in it."""
     try:
         config = BertConfig.from_dict(values)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise LoadError(str(error)) from None
     if config.hidden_act not in ACTIVATIONS:
         raise LoadError(f"config: hidden_act {config.hidden_act!r} is unknown; known: {', '.join(ACTIVATIONS)}")
@@ -192,6 +190,7 @@ def stored_tensors(folder: Path, config: BertConfig) -> dict[str, Stored]:
     own = canonical_names(read_headers(folder), config)
     base = config.extra.get("shared_from")
     if base is None:
+        shared.check_factors(own)
         return own
     if base not in shipped_names():
         raise LoadError(f"its base model {base!r} is not shipped")
@@ -262,8 +261,8 @@ def models() -> list[dict[str, Any]]:
 
 
 def describe_folder(folder: Path) -> ModelInfo:
-    """ModelInfo of a folder of our own encoder, without reading its tensors."""
+    """ModelInfo of a shipped model's folder, without reading its tensors."""
     config = parse_config(read_json(folder / "config.json"))
     stored = shared.visible(stored_tensors(folder, config))
     wanted = plan(config, {name: place.shape for name, place in stored.items()})
-    return describe(folder.name, config, wanted.heads, count_parameters(wanted.shapes), folder.parent == SHIPPED)
+    return describe(folder.name, config, wanted.heads, count_parameters(wanted.shapes), shipped=True)

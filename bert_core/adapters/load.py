@@ -41,6 +41,8 @@ _OWN_ARRAYS = ("segment_embeddings", "position_embeddings", "embedding_sum", "qu
                "attention_scores", "context", "attention_output", "intermediate")
 #: What every config must say of one stack over word pieces; models of pictures, or without heads, don't.
 _SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads")
+#: Keys of config.json that have transformers read other files than those that are checked here.
+_OTHER_FILES = ("configuration_files", "transformers_weights")
 #: Keys of config.json that hold ids, not sizes.
 _NO_SIZES = ("id", "ids", "seed", "length", "theta", "version")
 
@@ -56,6 +58,9 @@ def load_adapted(
     Raises:
         LoadError: transformers can't run it, or it gives no attention.
     """
+    for key in _OTHER_FILES:
+        if key in values:
+            raise LoadError(f"config: {key} names other files; only config.json and the usual weights are read")
     check_bounds(values)
     stored = read_headers(folder)
     with quiet():
@@ -111,6 +116,9 @@ def _their_config(folder: Path):
     for name in _SIZES:
         if not isinstance(getattr(config, name, None), int):
             raise LoadError(f"{config.model_type} is no encoder of text that can be shown: its config lacks {name}")
+    names = config.architectures or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise LoadError(f"config: architectures is {names!r}; it must be a list of words")
     return config
 
 
@@ -176,7 +184,7 @@ def translate(theirs, head: str | None, unused: int) -> BertConfig:
         intermediate_size=getattr(theirs, "intermediate_size", None) or getattr(theirs, "n_inner", None) or 4 * hidden,
         max_position_embeddings=(getattr(theirs, "max_position_embeddings", None) or 512) - unused,
         type_vocab_size=getattr(theirs, "type_vocab_size", 0) or 0,
-        pad_token_id=pad if isinstance(pad, int) and pad >= 0 else 0,
+        pad_token_id=pad if isinstance(pad, int) and 0 <= pad < theirs.vocab_size else 0,
         is_decoder=head == "lm" or theirs.model_type in _CAUSAL,
         id2label=tuple(str(labels[n]) for n in sorted(labels)), num_labels=max(len(labels), 1),
         problem_type=theirs.problem_type, architectures=tuple(theirs.architectures or ()),

@@ -52,6 +52,9 @@ def canonical_names(tensors: Mapping[str, T], config: BertConfig) -> dict[str, T
     Older ones say gamma and beta in LayerNorms, encoders saved without heads
     lack the family's prefix, and a decoder's bias may stand under either of
     two names: its own counts where the decoder is not tied to the word table.
+
+    Raises:
+        LoadError: two names are one in the current spelling.
     """
     layout = layout_for(config)
     decoder_bias = layout.decoder.removesuffix("weight") + "bias"
@@ -59,9 +62,12 @@ def canonical_names(tensors: Mapping[str, T], config: BertConfig) -> dict[str, T
     for name, tensor in tensors.items():
         if _BUFFERS.match(name) or name.startswith(_UNUSED_HEADS):
             continue
-        name = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
-        renamed[layout.prefix + name if name.startswith(_BARE) else name] = tensor
-    if decoder_bias in renamed and decoder_bias != layout.mlm_bias:
+        current = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
+        current = layout.prefix + current if current.startswith(_BARE) else current
+        if current in renamed:
+            raise LoadError(f"the weights hold {current} twice, in an older spelling too")
+        renamed[current] = tensor
+    if decoder_bias in renamed:
         own = renamed.pop(decoder_bias)
         if layout.mlm_bias not in renamed or not config.tie_word_embeddings:
             renamed[layout.mlm_bias] = own
@@ -92,10 +98,9 @@ def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
     if on_pooler and "pooler" not in heads:
         raise LoadError(f"the {on_pooler[0]} head reads the pooler's output, and the weights have no pooler: "
                         f"{layout.pooler}.weight is missing")
-    ignored = {layout.decoder}
-    if layout.decoder in found and not config.tie_word_embeddings:
+    if heads & {"mlm", "lm"} and not config.tie_word_embeddings:
         wanted[layout.decoder] = (config.vocab_size, config.table_width)
-    _compare(found, wanted, ignored)
+    _compare(found, wanted, ignored={layout.decoder})
     return Plan(wanted, frozenset(heads))
 
 
@@ -103,8 +108,8 @@ def _compare(found: Mapping[str, tuple[int, ...]], wanted: Shapes, ignored: set[
     for name, shape in wanted.items():
         if name not in found:
             raise LoadError(f"the weights lack {name}; is this the checkpoint that config.json describes?")
-        if tuple(found[name]) != shape:
-            raise LoadError(f"{name} has shape {tuple(found[name])}; config.json says {shape}")
+        if found[name] != shape:
+            raise LoadError(f"{name} has shape {found[name]}; config.json says {shape}")
     unknown = sorted(found.keys() - wanted.keys() - ignored)
     if unknown:
         raise LoadError(f"the weights hold {unknown[0]}, which the declared architecture does not have")

@@ -55,9 +55,10 @@ def count_parameters(shapes: Shapes) -> int:
 
 def head_gaps(config: BertConfig, heads: frozenset[str]) -> dict[str, str]:
     """Trace array -> why the model's heads do not give it."""
+    causal = config.is_decoder
     reasons = {
-        "mlm": "it is causal: it predicts the next token" if config.is_decoder else "no masked-LM head was saved",
-        "lm": "it reads both ways: it can't predict a next token",
+        "mlm": "it is causal: it predicts the next token" if causal else "no masked-LM head was saved",
+        "lm": "no next-token head was saved" if causal else "it reads both ways: it can't predict a next token",
         "nsp": _NO_NSP.get(config.model_type, "no next-sentence head was saved"),
         "classification": "no classification head was saved",
         "question_answering": "no question-answering head was saved",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MAX_JSON = 64 * 2**20
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
+#: What weights may be; whole numbers, or less than a byte each, stand for others by a scale that isn't read.
+_FLOATS = ("float64", "float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,13 @@ class Stored:
     file: Path
     name: str
     shape: tuple[int, ...]
+
+
+def check_entries(folder: Path) -> None:
+    """LoadError if a pipe or a device stands in a folder, or in a folder of it: reading one may never end."""
+    for path in (*folder.glob("*"), *folder.glob("*/*")):
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+            raise LoadError(f"{path.name} is no regular file")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -86,8 +95,10 @@ def read_headers(folder: Path) -> dict[str, Stored]:
         try:
             with safe_open(file, framework="pt") as opened:
                 for name in opened.keys():  # noqa: SIM118 - not a mapping
+                    if name in stored:
+                        raise LoadError(f"{name} stands in two files, {stored[name].file.name} and {file.name}")
                     stored[name] = Stored(file, name, tuple(opened.get_slice(name).get_shape()))
-        except (SafetensorError, OSError, ValueError) as error:
+        except (SafetensorError, OSError) as error:
             raise LoadError(f"{file.name} is damaged or no safetensors file ({error})") from None
     return stored
 
@@ -100,7 +111,11 @@ def _missing(folder: Path, file: Path) -> str:
 
 
 def read_tensors(stored: Mapping[str, Stored], names: Iterable[str]) -> dict[str, Tensor]:
-    """The tensors `names` (keys of `stored`), each file opened once."""
+    """The tensors `names` (keys of `stored`), each file opened once.
+
+    Raises:
+        LoadError: a file is damaged, or a tensor holds something else than weights.
+    """
     by_file: dict[Path, list[str]] = {}
     for name in names:
         by_file.setdefault(stored[name].file, []).append(name)
@@ -109,12 +124,16 @@ def read_tensors(stored: Mapping[str, Stored], names: Iterable[str]) -> dict[str
         try:
             with safe_open(file, framework="pt") as opened:
                 tensors |= {name: opened.get_tensor(stored[name].name) for name in wanted}
-        except (SafetensorError, OSError, ValueError) as error:
+        except (SafetensorError, OSError) as error:
             raise LoadError(f"{file.name} is damaged ({error})") from None
+    for name, tensor in tensors.items():
+        kind = str(tensor.dtype).removeprefix("torch.")
+        if kind not in _FLOATS:
+            raise LoadError(f"{name} holds {kind}; weights are {', '.join(_FLOATS)}")
     return tensors
 
 
-def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
+def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file, whole or not at all.
 
     Raises:
@@ -124,8 +143,8 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[s
 
     part = path.with_name(f"{path.name}.part")
     try:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part, dict(metadata or {}))
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part, metadata)
         os.replace(part, path)
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         part.unlink(missing_ok=True)
         raise OSError(f"{path} can't be written ({error})") from None

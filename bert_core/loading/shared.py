@@ -56,10 +56,25 @@ def combine(base: Mapping[str, Stored], own: Mapping[str, Stored], prefixes: lis
     Low-rank factors keep their names; `visible` leaves them out.
     """
     taken = {name: place for name, place in base.items() if name.startswith(tuple(prefixes))}
-    for name in own:
-        if name.endswith(LOW_RANK_IN) and name.removesuffix(LOW_RANK_IN) not in taken:
-            raise LoadError(f"{name} updates a tensor that its base model does not share")
+    check_factors({**taken, **own})
     return {**taken, **own}
+
+
+def check_factors(stored: Mapping[str, Stored]) -> None:
+    """LoadError unless every low-rank factor has its partner and a matrix that their product fits."""
+    for name in stored:
+        if not name.endswith((LOW_RANK_IN, LOW_RANK_OUT)):
+            continue
+        updated = name.removesuffix(LOW_RANK_IN).removesuffix(LOW_RANK_OUT)
+        for needed in (updated + LOW_RANK_IN, updated + LOW_RANK_OUT):
+            if needed not in stored:
+                raise LoadError(f"{needed} is missing: a low-rank update has two factors")
+        if updated not in stored:
+            raise LoadError(f"{name} updates a tensor that neither its own file nor a base model gives")
+        into, out = stored[updated + LOW_RANK_IN].shape, stored[updated + LOW_RANK_OUT].shape
+        if len(into) != 2 or out[1:] != into[:1] or stored[updated].shape != (*out[:1], *into[1:]):
+            raise LoadError(f"the low-rank factors of {updated} have shapes {out} and {into}; "
+                            f"it has {stored[updated].shape}")
 
 
 def visible(stored: Mapping[str, Stored]) -> dict[str, Stored]:

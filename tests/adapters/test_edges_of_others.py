@@ -49,6 +49,7 @@ def their_config(**changes) -> SimpleNamespace:
     ({"max_position_embeddings": 43}, "max_position_embeddings", 41), ({}, "type_vocab_size", 0),
     ({"type_vocab_size": 2}, "type_vocab_size", 2), ({"pad_token_id": -1}, "pad_token_id", 0),
     ({"pad_token_id": None}, "pad_token_id", 0), ({"pad_token_id": 5}, "pad_token_id", 5),
+    ({"pad_token_id": 28}, "pad_token_id", 28), ({"pad_token_id": 29}, "pad_token_id", 0),
     ({"model_type": "gpt2"}, "is_decoder", True), ({}, "is_decoder", False),
     ({}, "problem_type", "single_label_classification"), ({}, "num_labels", 2), ({}, "id2label", ("a", "b")),
 ])

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -47,6 +52,76 @@ def test_a_config_without_padding_is_none_to_refuse(tmp_path):
 def test_an_absurd_size_is_found_at_any_depth(changes, key):
     with pytest.raises(LoadError, match=f"config: {key} is 10+; that is no model"):
         check_bounds({"model_type": "gpt_neo", **changes})
+
+
+@pytest.fixture
+def gpt2(family, tmp_path) -> Path:
+    """A copy of the tiny GPT-2 that a test may damage."""
+    return Path(shutil.copytree(family("GPT-2"), tmp_path / "model"))
+
+
+def edit_config(folder: Path, **changes) -> None:
+    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(values | changes), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("key", "value", "file"), [
+    ("configuration_files", ["config.4.0.0.json"], "config.4.0.0.json"),
+    ("transformers_weights", "other.safetensors", "other.safetensors"),
+])
+def test_files_that_were_not_checked_are_not_read_in_the_place_of_those_that_were(key, value, file, gpt2):
+    """transformers would: a config with a trillion layers, weights that no header was read of."""
+    shutil.copy(gpt2 / ("config.json" if file.endswith("json") else "model.safetensors"), gpt2 / file)
+    edit_config(gpt2, **{key: value})
+    with pytest.raises(LoadError, match=f"config: {key} names other files; only config.json and the usual weights"):
+        load_model(str(gpt2))
+
+
+@pytest.mark.parametrize("architectures", [5, [5], "GPT2LMHeadModel", {"a": "b"}])
+def test_architectures_that_are_no_list_of_words_are_said(architectures, gpt2):
+    edit_config(gpt2, architectures=architectures)
+    with pytest.raises(LoadError, match=f"^{gpt2}: .*architectures"):
+        load_model(str(gpt2))
+
+
+def test_a_config_that_describes_more_than_the_weights_hold_is_refused_before_it_is_built(gpt2):
+    edit_config(gpt2, n_positions=2**20)
+    with pytest.raises(LoadError, match=r"config.json describes 15,[0-9,]+ parameters; the weights hold 11,400$"):
+        load_model(str(gpt2))
+
+
+def test_attention_of_another_shape_is_refused(tmp_path):
+    sizes = {"hidden_size": 15, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 23,
+             "max_position_embeddings": 43, "attention_window": [4, 4], "pad_token_id": 1}
+    folder = make_family(tmp_path, Family("Longformer", "LongformerForMaskedLM", "byte-level BPE", sizes, False))
+    with pytest.raises(LoadError, match=r"longformer gives attention of shape .*, not \(1, 2, 3, 2, 2\)"):
+        load_model(str(folder))
+
+
+def test_a_stack_that_shortens_its_text_is_refused(tmp_path):
+    sizes = {"d_model": 16, "n_head": 4, "d_head": 4, "d_inner": 23, "block_sizes": [1, 1], "num_decoder_layers": 1}
+    folder = make_family(tmp_path, Family("Funnel", "FunnelForMaskedLM", "WordPiece", sizes, False))
+    with pytest.raises(LoadError, match="funnel gives no attention"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize(("name", "second"), [("unknown: MPNet", 0), ("unknown: ERNIE", 1)])
+def test_the_second_sentence_is_another_segment_where_there_are_segments(family, name, second):
+    assert max(load_model(family(name)).tokenizer.encode("he", "she").token_type_ids) == second
+
+
+def test_a_folder_is_no_shipped_model_and_says_what_it_lacks(gpt2):
+    loaded = load_model(str(gpt2))
+    assert not loaded.info.shipped
+    assert loaded.gaps["mlm_logits"] == "it is causal: it predicts the next token"
+
+
+def test_padding_beyond_the_table_is_not_looked_up(gpt2):
+    edit_config(gpt2, pad_token_id=10**6)
+    loaded = load_model(str(gpt2))
+    short, long = TraceRequest("dog"), TraceRequest("the dog barked all night")
+    together, alone = run_batch(loaded, [short, long])[0], run_batch(loaded, [short])[0]
+    np.testing.assert_allclose(together.hidden_states, alone.hidden_states, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("changes", [

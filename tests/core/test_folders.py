@@ -11,9 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bert_core import tokenizer
+from bert_core.adapters.foreign import ForeignModel
 from bert_core.load import LoadError, load_model
+from bert_core.loading import files
 from bert_core.loading.check import canonical_names, is_ours
 from bert_core.loading.files import read_headers, read_json, read_tensors, write_tensors
+from bert_core.model import Model
 from bert_core.request import TraceRequest, prepare
 from bert_core.tokenizer import read_tokenizer, special_tokens
 from tests.checkpoints import VOCABULARY
@@ -161,6 +164,7 @@ def test_of_two_biases_the_decoders_own_counts_where_it_is_not_tied(tiny_bert, t
 @pytest.mark.parametrize(("changes", "ours"), [
     ({}, True), ({"position_embedding_type": "absolute"}, True), ({"position_embedding_type": "relative_key"}, False),
     ({"num_hidden_groups": 1}, True), ({"num_hidden_groups": 2}, False), ({"inner_group_num": 3}, False),
+    ({"inner_group_num": 1}, True),
     ({"add_cross_attention": False}, True), ({"add_cross_attention": True}, False),
     ({"position_embedding_type": None}, True), ({"model_type": "gpt2"}, False),
 ])
@@ -168,6 +172,23 @@ def test_a_setting_of_another_block_is_not_run_as_berts(changes, ours):
     from bert_core.config import BertConfig
 
     assert is_ours(BertConfig.from_dict({"model_type": "bert", **changes})) is ours
+
+
+def test_json_is_read_up_to_its_bound_and_not_beyond(tmp_path, monkeypatch):
+    file = tmp_path / "some.json"
+    file.write_text('{"a": 1}')
+    monkeypatch.setattr(files, "MAX_JSON", 8)
+    assert read_json(file) == {"a": 1}
+    file.write_text('{"a": 1} ')
+    with pytest.raises(LoadError, match=r"some\.json is larger than"):
+        read_json(file)
+
+
+def test_a_bert_with_a_block_of_its_own_runs_through_transformers(checkpoint):
+    found = load_model(checkpoint("BertLMHeadModel", is_decoder=True, add_cross_attention=True))
+    assert isinstance(found.model, ForeignModel)
+    plain = load_model(checkpoint("BertLMHeadModel", is_decoder=True, add_cross_attention=False))
+    assert isinstance(plain.model, Model)
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -188,11 +209,54 @@ def test_weights_are_written_whole_with_what_is_said_of_them(tmp_path):
     assert b'"step":"7"' in path.read_bytes()
 
 
-@pytest.mark.parametrize("suffix", ["bin", "pt", "ckpt", "h5"])
+@pytest.mark.parametrize("suffix", ["bin", "pt", "pth", "ckpt", "pkl", "h5"])
 def test_pickled_weights_alone_are_named_as_such(folder, suffix):
     (folder / "model.safetensors").rename(folder / f"pytorch_model.{suffix}")
     with pytest.raises(LoadError, match="only pickled weights"):
         load_model(str(folder))
+
+
+def test_a_file_that_cant_be_written_leaves_nothing_behind(tmp_path):
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(OSError, match="taken"):
+        write_tensors({"a": torch.ones(3)}, tmp_path / "taken")
+    with pytest.raises(OSError, match="weights can't be written"):
+        write_tensors({"a": torch.ones(3)}, tmp_path / "nowhere" / "weights")
+    assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize("hurt", [lambda file: file.write_bytes(b"{"), Path.unlink])
+def test_weights_that_are_damaged_after_their_header_was_read_are_said(tmp_path, hurt):
+    file = tmp_path / "model.safetensors"
+    write_tensors({"a": torch.ones(3)}, file)
+    stored = read_headers(tmp_path)
+    hurt(file)
+    with pytest.raises(LoadError, match=r"model\.safetensors is damaged"):
+        read_tensors(stored, ["a"])
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_weights_of_every_precision_are_the_same_model(folder, tiny_bert, dtype):
+    tensors = load_file(folder / "model.safetensors")
+    save_file({name: tensor.to(dtype) for name, tensor in tensors.items()}, folder / "model.safetensors")
+    found, whole = load_model(str(folder)).model.weights, load_model(tiny_bert).model.weights
+    assert {tensor.dtype for tensor in found.values()} == {torch.float32}
+    for name in whole:
+        torch.testing.assert_close(found[name], whole[name], rtol=2**-8, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["DistilBERT", "ELECTRA, generator", "ALBERT", "RoBERTa"])
+def test_an_encoder_saved_without_its_familys_prefix_is_the_same(family, tmp_path, name):
+    source = family(name)
+    folder = Path(shutil.copytree(source, tmp_path / "model"))
+    whole = load_model(source)
+    prefix = whole.model.names.prefix
+    tensors = load_file(folder / "model.safetensors")
+    save_file({name.removeprefix(prefix): t for name, t in tensors.items()}, folder / "model.safetensors")
+    assert not any(name.startswith(prefix) for name in load_file(folder / "model.safetensors"))
+    bare = load_model(str(folder)).model.weights
+    assert bare.keys() == whole.model.weights.keys()
+    assert all(torch.equal(bare[name], whole.model.weights[name]) for name in bare)
 
 
 def test_a_missing_shard_is_named_although_pickles_stand_beside_it(folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bert_core import tokenizer
-from bert_core.load import LoadError, load_model, locate, shipped_names, with_dtype
+from bert_core import load, tokenizer
+from bert_core.load import MAX_NAME, LoadError, build, load_model, locate, shipped_names, with_dtype
 from bert_core.loading.errors import MAX_MESSAGE
 from bert_core.loading.files import read_json
 from bert_core.trace import TraceRequest, run_batch
@@ -110,6 +111,9 @@ def damage(kind: str, folder: Path) -> None:
     elif kind == "only a pickle":
         weights.unlink()
         torch.save({"a": torch.ones(2)}, folder / "pytorch_model.bin")
+    elif kind == "a folder for weights":
+        weights.unlink()
+        weights.mkdir()
     elif kind == "no weights":
         weights.unlink()
     elif kind == "a layer is missing":
@@ -117,7 +121,7 @@ def damage(kind: str, folder: Path) -> None:
     elif kind == "a layer too many":
         edit_config(folder, num_hidden_layers=1)
     elif kind == "half a head":
-        rewrite(folder, lambda name, t: None if name == "cls.seq_relationship.bias" else (name, t))
+        rewrite(folder, lambda name, t: None if name == "cls.seq_relationship.weight" else (name, t))
     elif kind == "another shape":
         edit_config(folder, intermediate_size=29)
     elif kind == "foreign":
@@ -140,8 +144,10 @@ def damage(kind: str, folder: Path) -> None:
 @pytest.mark.parametrize(("kind", "message"), [
     ("truncated", "damaged or no safetensors"), ("empty", "damaged or no safetensors"),
     ("pickle in disguise", "damaged or no safetensors"), ("only a pickle", "only pickled weights"),
-    ("no weights", "model.safetensors is missing"), ("a layer is missing", "the weights lack bert.encoder.layer.1"),
-    ("a layer too many", "which the declared architecture does not have"), ("half a head", "nsp head is incomplete"),
+    ("a folder for weights", "damaged or no safetensors"), ("no weights", "model.safetensors is missing"),
+    ("a layer is missing", "the weights lack bert.encoder.layer.1"),
+    ("a layer too many", "which the declared architecture does not have"),
+    ("half a head", "nsp head is incomplete: cls.seq_relationship.weight"),
     ("another shape", "config.json says"), ("foreign", "the weights lack bert.embeddings"),
     ("a name of two lines", "the weights hold two  lines_"), ("a long name", "the weights hold xxx.*…$"),
     ("a shard with a long name", "name too long"), ("a folder for a vocabulary", "vocab.txt"),
@@ -198,9 +204,9 @@ def test_a_wrong_tokenizer_gets_one_clear_line(content, folder):
 
 def test_a_tokenizer_of_another_model_is_refused(folder):
     values = json.loads((folder / "tokenizer.json").read_text())
-    values["model"]["vocab"] |= {f"more{n}": 117 + n for n in range(10)}
+    values["model"]["vocab"]["one too many"] = 117
     (folder / "tokenizer.json").write_text(json.dumps(values))
-    with pytest.raises(LoadError, match="the model knows 117 pieces"):
+    with pytest.raises(LoadError, match="the tokenizer has id 117; the model knows 117 pieces"):
         load_model(str(folder))
 
 
@@ -212,10 +218,44 @@ def test_no_tokenizer_gets_one_clear_line(folder):
 
 
 @pytest.mark.parametrize("name", ["", "no spaces here", "a/b/c", "../x", "a\0b", "-x", "http://x", "a" * 300, "ü/x",
-                                  "~nobody", "bert--base", "gpt2-", "a/b.git", "a/b..c", "a/b."])
+                                  "~no-such-user", "bert--base", "gpt2-", "a/b.git", "a/b..c", "a/b."])
 def test_a_name_that_is_none_is_refused_before_anything_is_asked(name):
     with pytest.raises(LoadError):
         locate(name)
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("", "no model name given"), ("a\nb", r"'a\\nb' is no model's name: it holds control characters"),
+    ("a/b/c", r"'a/b/c' is no shipped model, no folder and no hub id \(owner/model\)"),
+])
+def test_what_is_wrong_with_a_name_is_said(name, message):
+    with pytest.raises(LoadError, match=f"^{message}$"):
+        locate(name)
+
+
+@pytest.mark.parametrize(("more", "message"), [("", "downloads are switched off"), ("b", "no hub id")])
+def test_a_hub_id_has_a_longest_length(more, message, monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_HUB", "off")
+    with pytest.raises(LoadError, match=message):
+        locate("a" * 48 + "/" + "b" * 47 + more)
+
+
+def test_a_folder_may_be_named_from_the_home(tiny_bert, monkeypatch):
+    monkeypatch.setenv("HOME", str(Path(tiny_bert).parent))
+    assert locate(f"~/{Path(tiny_bert).name}") == Path(tiny_bert)
+
+
+def test_a_name_of_a_folder_has_a_longest_length(tiny_bert):
+    longest = tiny_bert + "/" * (MAX_NAME - len(tiny_bert))
+    assert locate(longest) == Path(tiny_bert)
+    with pytest.raises(LoadError, match="is no shipped model, no folder and no hub id"):
+        locate(longest + "/")
+
+
+def test_without_shipped_models_a_folder_still_loads(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(load, "SHIPPED", tmp_path / "nowhere")
+    assert shipped_names() == ()
+    assert load_model(tiny_bert).info.tasks == ("fill-mask", "nsp")
 
 
 def test_a_hub_id_without_network_says_that_the_shipped_ones_stay(monkeypatch):
@@ -226,7 +266,8 @@ def test_a_hub_id_without_network_says_that_the_shipped_ones_stay(monkeypatch):
 
 def test_the_setting_of_the_pages_does_not_bind_who_runs_python(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(tmp_path))
-    assert load_model(tiny_bert).info.tasks == ("fill-mask", "nsp")
+    info = load_model(tiny_bert).info
+    assert (info.tasks, info.shipped) == (("fill-mask", "nsp"), False)
 
 
 def test_code_in_a_folder_never_runs(folder):
@@ -257,6 +298,20 @@ def test_another_precision_is_the_same_model(tiny_bert):
     assert loaded.model.dtype == torch.float32
     assert torch.equal(double.model.weights["bert.pooler.dense.bias"].float(),
                        loaded.model.weights["bert.pooler.dense.bias"])
+
+
+def test_what_was_packed_for_one_precision_is_not_kept_for_another(tiny_bert):
+    loaded = load_model(tiny_bert)
+    packed = replace(loaded, model=replace(loaded.model, fast_linear={"bert.pooler.dense": None}))
+    assert with_dtype(packed, torch.float64).model.fast_linear == {}
+
+
+def test_tensors_in_memory_of_another_block_are_refused(tiny_bert):
+    model = load_model(tiny_bert).model
+    assert build(model.config, model.weights, torch.float32, "cpu").heads == model.heads
+    other = replace(model.config, extra={"position_embedding_type": "relative_key"})
+    with pytest.raises(LoadError, match="model_type 'bert' has another block than BERT"):
+        build(other, model.weights, torch.float32, "cpu")
 
 
 def test_eight_models_are_shipped():

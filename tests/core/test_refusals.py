@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
 from bert_core import hub, load
@@ -39,8 +41,8 @@ def test_a_family_that_is_no_word_is_said(family, tiny_bert, tmp_path):
 
 @pytest.mark.parametrize("changes", [
     {"low_rank_scale": None}, {"low_rank_scale": "x"}, {"low_rank_scale": []}, {"low_rank_scale": float("nan")},
-    {"low_rank_scale": 10**400}, {"shared_tensors": 5}, {"shared_tensors": None}, {"shared_tensors": "bert."},
-    {"shared_tensors": [3]},
+    {"low_rank_scale": 10**400}, {"low_rank_scale": -10**7}, {"shared_tensors": 5}, {"shared_tensors": None},
+    {"shared_tensors": "bert."}, {"shared_tensors": [3]},
 ])
 def test_how_a_task_stands_on_its_base_is_said_in_the_right_types(changes, tiny_bert, tmp_path, monkeypatch):
     for name in ("base", "task"):
@@ -83,3 +85,87 @@ def test_a_file_that_is_no_weights_has_a_bound_of_its_own(monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: files)
     with pytest.raises(LoadError, match=r"vocab.txt has 1.0 GiB, and of files that are no weights at most 64 MiB"):
         hub.size("someone/tiny")
+
+
+# --- a stranger's folder -------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tiny_bert, tmp_path) -> Path:
+    """A copy of the tiny BERT that a test may damage."""
+    return Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+
+
+def change_weights(folder: Path, change) -> None:
+    """Save the weights again as change(tensors) says."""
+    save_file(change(load_file(folder / "model.safetensors")), folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["pipe", "additional_chat_templates/pipe"])
+def test_a_pipe_in_a_folder_is_refused_because_reading_it_would_never_end(name, folder):
+    (folder / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(folder / name)
+    with pytest.raises(LoadError, match=f"^{folder}: pipe is no regular file"):
+        load_model(str(folder))
+
+
+def test_a_device_in_the_place_of_a_file_is_refused_and_a_dead_link_is_not(folder):
+    (folder / "README.md").symlink_to(folder / "gone")
+    load_model(str(folder))
+    (folder / "tokenizer_config.json").unlink()
+    (folder / "tokenizer_config.json").symlink_to("/dev/null")
+    with pytest.raises(LoadError, match="tokenizer_config.json is no regular file"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"pad_token_id": 117}, "pad_token_id is 117; vocab_size is only 117"),
+    ({"is_decoder": "false"}, "is_decoder is 'false'; it must be true or false"),
+    ({"tie_word_embeddings": 0}, "tie_word_embeddings is 0; it must be true or false"),
+    ({"initializer_range": "x"}, "initializer_range is 'x'; it must be a small number"),
+    ({"tie_word_embeddings": False}, "the weights lack cls.predictions.decoder.weight"),
+])
+def test_a_setting_that_would_make_another_model_is_refused(changes, message, folder):
+    values = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(values | changes))
+    with pytest.raises(LoadError, match=message):
+        load_model(str(folder))
+
+
+def test_padding_may_be_the_last_piece(folder):
+    values = json.loads((folder / "config.json").read_text()) | {"pad_token_id": 116}
+    (folder / "config.json").write_text(json.dumps(values))
+    assert load_model(str(folder)).config.pad_token_id == 116
+
+
+def test_an_encoder_without_its_word_head_needs_no_decoder(tiny_classifier, tmp_path):
+    folder = Path(shutil.copytree(tiny_classifier, tmp_path / "model"))
+    values = json.loads((folder / "config.json").read_text()) | {"tie_word_embeddings": False}
+    (folder / "config.json").write_text(json.dumps(values))
+    assert load_model(str(folder)).model.heads == {"pooler", "classification"}
+
+
+@pytest.mark.parametrize("twice", ["bert.embeddings.LayerNorm.gamma", "embeddings.LayerNorm.weight"])
+def test_one_tensor_in_two_spellings_is_refused(twice, folder):
+    change_weights(folder, lambda tensors: tensors | {twice: torch.zeros(15)})
+    with pytest.raises(LoadError, match=r"hold bert\.embeddings\.LayerNorm\.weight twice, in an older spelling too"):
+        load_model(str(folder))
+
+
+def test_one_tensor_in_two_shards_is_refused(folder):
+    whole = load_file(folder / "model.safetensors")
+    save_file({"bert.pooler.dense.bias": whole["bert.pooler.dense.bias"] + 1}, folder / "more.safetensors")
+    index = {"weight_map": {"x": "model.safetensors", "y": "more.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(LoadError, match=r"bert\.pooler\.dense\.bias stands in two files, model\.safetensors and more"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bool, torch.complex64, torch.float8_e4m3fn])
+def test_numbers_that_are_no_weights_are_not_taken_for_some(dtype, folder):
+    name = "bert.encoder.layer.0.output.dense.weight"
+    change_weights(folder, lambda tensors: tensors | {name: tensors[name].to(dtype)})
+    with pytest.raises(LoadError, match=f"{name} holds {str(dtype).removeprefix('torch.')}; weights are float64, "):
+        load_model(str(folder))
+
+
