@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bert_core.loading.errors import LoadError
-from bert_core.loading.files import MAX_JSON
+from bert_core.loading.files import INDEX, MAX_JSON, WEIGHTS
 
 if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo
@@ -49,8 +49,8 @@ def cached(name: str) -> Path | None:
 
 def _has_weights(folder: Path) -> bool:
     """Whether the weights are there; of sharded ones, each file that the index names."""
-    index = folder / "model.safetensors.index.json"
-    if not index.exists():
+    index = folder / INDEX
+    if (folder / WEIGHTS).exists() or not index.exists():
         return any(folder.glob("*.safetensors"))
     try:
         shards = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()

@@ -68,9 +68,10 @@ def read_json(path: Path) -> dict[str, Any]:
 def weight_files(folder: Path) -> list[Path]:
     """The safetensors files of a folder: one, or the shards that its index names.
 
-    An index may only name files in the folder itself.
+    An index may only name files in the folder itself. Beside the one file it
+    is not looked at, as in transformers: an older way of saving left it there.
     """
-    if not (folder / INDEX).exists():
+    if (folder / WEIGHTS).exists() or not (folder / INDEX).exists():
         return [folder / WEIGHTS]
     shards = read_json(folder / INDEX).get("weight_map")
     if not isinstance(shards, dict) or not shards:

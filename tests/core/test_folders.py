@@ -260,7 +260,7 @@ def test_an_encoder_saved_without_its_familys_prefix_is_the_same(family, tmp_pat
 
 
 def test_a_missing_shard_is_named_although_pickles_stand_beside_it(folder):
-    (folder / "pytorch_model.bin").write_bytes(b"")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": "a.safetensors"}}))
     with pytest.raises(LoadError, match="a.safetensors is missing"):
         load_model(str(folder))
@@ -268,6 +268,7 @@ def test_a_missing_shard_is_named_although_pickles_stand_beside_it(folder):
 
 @pytest.mark.parametrize("index", [{"weight_map": {}}, {"weight_map": "a.safetensors"}, {}])
 def test_an_index_without_a_map_is_said(folder, index):
+    (folder / "model.safetensors").unlink()
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(LoadError, match="has no weight_map"):
         load_model(str(folder))

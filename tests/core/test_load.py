@@ -39,7 +39,8 @@ def rewrite(folder: Path, change) -> None:
 
 
 def name_shards(folder: Path, name: str) -> None:
-    """An index that says that all weights lie in the file `name`."""
+    """An index that says that all weights lie in the file `name`, and no single file."""
+    (folder / "model.safetensors").unlink(missing_ok=True)
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": name}}))
 
 
@@ -88,6 +89,11 @@ def test_shards_load_like_one_file(folder, tiny_bert):
         save_file(half, folder / file)
     index = {"weight_map": {name: file for half, file in zip(halves, files, strict=True) for name in half}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    torch.testing.assert_close(logits(folder), logits(tiny_bert))
+
+
+def test_the_one_file_counts_where_an_index_was_left_beside_it(folder, tiny_bert):
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": "gone.safetensors"}}))
     torch.testing.assert_close(logits(folder), logits(tiny_bert))
 
 

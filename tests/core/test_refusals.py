@@ -60,6 +60,7 @@ def test_a_damaged_index_in_the_cache_is_left_to_loading(index, tiny_bert, tmp_p
     import huggingface_hub
 
     folder = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    (folder / "model.safetensors").unlink()
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(folder))
     assert hub.cached("someone/tiny") == folder
@@ -153,11 +154,11 @@ def test_one_tensor_in_two_spellings_is_refused(twice, folder):
 
 
 def test_one_tensor_in_two_shards_is_refused(folder):
-    whole = load_file(folder / "model.safetensors")
+    whole = load_file((folder / "model.safetensors").rename(folder / "first.safetensors"))
     save_file({"bert.pooler.dense.bias": whole["bert.pooler.dense.bias"] + 1}, folder / "more.safetensors")
-    index = {"weight_map": {"x": "model.safetensors", "y": "more.safetensors"}}
+    index = {"weight_map": {"x": "first.safetensors", "y": "more.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(LoadError, match=r"bert\.pooler\.dense\.bias stands in two files, model\.safetensors and more"):
+    with pytest.raises(LoadError, match=r"bert\.pooler\.dense\.bias stands in two files, first\.safetensors and more"):
         load_model(str(folder))
 
 
