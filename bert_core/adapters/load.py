@@ -16,7 +16,7 @@ from bert_core.adapters.tokenizers import read_other_tokenizer
 from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig
 from bert_core.loading.describe import head_gaps
 from bert_core.loading.errors import LoadError
-from bert_core.loading.files import read_headers
+from bert_core.loading.files import check_finite, read_headers
 from bert_core.model import Inputs
 from bert_core.tokenizer import Tokenizer
 
@@ -158,6 +158,8 @@ def _read(auto, folder: Path, dtype: torch.dtype, device: str) -> torch.nn.Modul
     if info["missing_keys"]:
         raise LoadError(f"the weights lack {min(info['missing_keys'])}; is this the checkpoint that config.json "
                         "describes?")
+    for name, weights in module.named_parameters():
+        check_finite(name, weights)
     return module.to(device).eval()
 
 

@@ -8,6 +8,7 @@ never opened.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ def read_tensors(stored: Mapping[str, Stored], names: Iterable[str]) -> dict[str
     """The tensors `names` (keys of `stored`), each file opened once.
 
     Raises:
-        LoadError: a file is damaged, or a tensor holds something else than weights.
+        LoadError: a file is damaged, or a tensor holds something else than finite weights.
     """
     by_file: dict[Path, list[str]] = {}
     for name in names:
@@ -131,7 +132,14 @@ def read_tensors(stored: Mapping[str, Stored], names: Iterable[str]) -> dict[str
         kind = str(tensor.dtype).removeprefix("torch.")
         if kind not in _FLOATS:
             raise LoadError(f"{name} holds {kind}; weights are {', '.join(_FLOATS)}")
+        check_finite(name, tensor)
     return tensors
+
+
+def check_finite(name: str, weights: Tensor) -> None:
+    """LoadError if a number among the weights is NaN or infinite: all that is computed from it would be NaN."""
+    if weights.numel() and not all(map(math.isfinite, weights.detach().aminmax())):  # with a NaN both ends are
+        raise LoadError(f"{name} holds NaN or infinity; nothing can be computed from that")
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:

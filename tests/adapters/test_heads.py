@@ -35,3 +35,13 @@ def test_the_head_equals_transformers(name, head, family):
             np.testing.assert_allclose(trace.arrays[part], out[part][0].detach(), rtol=0, atol=1e-10, err_msg=part)
     if head != HEADS[2]:
         assert ours.config.id2label == tuple(LABELS.values())
+
+
+@pytest.mark.parametrize(("name", "architecture"), [("unknown: MPNet", "MPNetModel"), ("unknown: ERNIE", "ErnieModel")])
+def test_another_familys_pooler_equals_transformers(name, architecture, family):
+    folder = family(name, architecture)
+    ours, theirs = load_model(folder, torch.float64), open_reference(folder)
+    assert "pooled_output" not in ours.gaps
+    trace = run_batch(ours, [TraceRequest("The dog barked in Paris .")])[0]
+    expected = theirs(torch.tensor([trace.encoding.input_ids])).pooler_output[0].detach()
+    np.testing.assert_allclose(trace.arrays["pooled_output"], expected, rtol=0, atol=1e-10)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from bert_core.adapters.load import check_bounds
 from bert_core.load import LoadError, load_model
@@ -130,3 +130,12 @@ def test_padding_beyond_the_table_is_not_looked_up(gpt2):
 ])
 def test_numbers_that_are_no_sizes_or_small_ones_pass(changes):
     check_bounds({"model_type": "gpt_neo", **changes})
+
+
+def test_another_familys_weights_that_are_not_finite_are_refused(tmp_path, family):
+    folder = Path(shutil.copytree(family("GPT-2"), tmp_path / "model"))
+    weights = load_file(folder / "model.safetensors")
+    weights["transformer.wpe.weight"][1, 2] = float("nan")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(LoadError, match="transformer.wpe.weight holds NaN or infinity"):
+        load_model(str(folder))

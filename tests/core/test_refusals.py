@@ -162,6 +162,21 @@ def test_one_tensor_in_two_shards_is_refused(folder):
         load_model(str(folder))
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_weights_that_are_not_finite_are_refused(number, dtype, folder):
+    name = "bert.encoder.layer.0.output.dense.weight"
+
+    def spoilt(tensors):
+        weights = tensors[name].to(dtype)
+        weights[2, 3] = number
+        return tensors | {name: weights}
+
+    change_weights(folder, spoilt)
+    with pytest.raises(LoadError, match=f"{name} holds NaN or infinity; nothing can be computed from that"):
+        load_model(str(folder))
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.bool, torch.complex64, torch.float8_e4m3fn])
 def test_numbers_that_are_no_weights_are_not_taken_for_some(dtype, folder):
     name = "bert.encoder.layer.0.output.dense.weight"
