@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RUN_ID, RunFolder, Status
@@ -121,8 +122,16 @@ def pace(run: RunView | None) -> float | None:
     return SLOW_TICK if run.status.state == "paused" else TICK
 
 
+def above() -> DeltaGenerator:
+    """Room for what stands above `ticking` and may grow by a line: `with above(): ...`
+
+    Streamlit knows a fragment by its place. A click into one that has moved meanwhile is obeyed, but nothing is drawn.
+    """
+    return st.container()
+
+
 def ticking(draw: Callable[[], None], seconds: float | None) -> None:
-    """Draw once, or again at the pace of a run.
+    """Draw once, or again at the pace of a run; what stands before it on the page is `above`.
 
     A fragment keeps the pace it was made with: when that changes inside it,
     `draw` must rerun the page.

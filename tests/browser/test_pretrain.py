@@ -215,6 +215,22 @@ def test_the_film_plays_and_is_scrubbed_and_two_runs_lie_over_one_another(visito
     visitor.no_traceback()
 
 
+#: Clicks, in the page itself so that nothing waits between them, an option and after some milliseconds a button.
+TWO_CLICKS = """([option, button, later]) => {
+  const named = (kind, text) => [...document.querySelectorAll(kind)].find((one) => one.textContent.includes(text));
+  named('[role=radio]', option).click();
+  setTimeout(() => named('button', button).click(), later);
+}"""
+
+
+def test_a_click_while_another_experiment_is_being_drawn_is_obeyed_and_drawn(visitor):
+    for later in (15, 20, 25, 30):  # in some of which the page below the controls has just moved
+        page = visitor.open("pretrain", seed=later, **SMALL)
+        page.evaluate(TWO_CLICKS, ["No NSP", "One step", later])
+        expect(page.locator("[data-state=paused]")).to_be_visible()
+        visitor.no_traceback()
+
+
 def test_the_page_says_which_run_is_on_screen_when_the_controls_say_another(visitor):
     page = visitor.open("pretrain", seed="3", **SMALL)
     expect(page.get_by_text("As in the paper, 2 × 64, seed 3. Not begun")).to_be_visible()
