@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 
@@ -35,6 +36,7 @@ class Halved:
 
 
 _HALVED: weakref.WeakSet[Halved] = weakref.WeakSet()
+_one_at_a_time = threading.Lock()
 
 
 def halved(table: Tensor) -> Halved | None:
@@ -42,9 +44,10 @@ def halved(table: Tensor) -> Halved | None:
     half = table.half()
     if table.dtype != torch.float32 or not torch.equal(half.float(), table):
         return None
-    found = next((known for known in list(_HALVED) if known.holds(half)), None)
-    if found is None:
-        _HALVED.add(found := Halved(half))
+    with _one_at_a_time:  # two models may be loaded at once
+        found = next((known for known in _HALVED if known.holds(half)), None)
+        if found is None:
+            _HALVED.add(found := Halved(half))
     return found
 
 

@@ -1,6 +1,8 @@
 """Packed linears: the same numbers as F.linear, and a way back where they can't be had."""
 
+import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -8,10 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from bert_core import kernels
+from bert_core import kernels, on_demand
 from bert_core.load import load_model
 from bert_core.model import projections
-from bert_core.on_demand import halved
+from bert_core.on_demand import Halved, halved
 from bert_core.trace import TraceRequest, run_batch
 
 needs_onednn = pytest.mark.xfail(not torch.backends.mkldnn.is_available(), reason="no oneDNN here", strict=True)
@@ -100,6 +102,19 @@ def test_equal_tables_are_one():
     assert first is second is not other
     assert halved(table.double()) is None
     assert halved(table.bfloat16()) is None
+
+
+def test_equal_tables_that_are_read_at_the_same_moment_are_one(monkeypatch):
+    class Slow(Halved):
+        def __init__(self, half):
+            time.sleep(0.02)  # so that all of them are looked for before the first is kept
+            super().__init__(half)
+
+    monkeypatch.setattr(on_demand, "Halved", Slow)
+    table = torch.randn(5, 3).half().float()
+    with ThreadPoolExecutor(8) as readers:
+        found = list(readers.map(lambda _: halved(table.clone()), range(8)))
+    assert len(set(found)) == 1
 
 
 @needs_onednn

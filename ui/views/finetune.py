@@ -28,11 +28,6 @@ SHOWN_SENTENCES = 3
 
 def settings() -> tuple[FinetuneSpec, dict[str, str]]:
     """The run that the controls describe, and the files it needs."""
-    with training.above():
-        return _settings()
-
-
-def _settings() -> tuple[FinetuneSpec, dict[str, str]]:
     words = task_words()
     tasks = {entry["title"]: name for name, entry in words.items()} | {OWN: "own"}
     with controls.row():

@@ -31,11 +31,6 @@ LEARNED = "_learned_text"  # what this visitor's run reads, where that is a text
 
 def settings() -> PretrainSpec:
     """The run that the controls describe."""
-    with training.above():
-        return _settings()
-
-
-def _settings() -> PretrainSpec:
     titles = {entry["title"]: entry for entry in pretrain_runs.experiments().values()}
     chosen = titles[controls.choice("Experiment", list(titles), "experiment")]
     with controls.row():
