@@ -1,5 +1,6 @@
 // One query token through one head: q.k, scale, mask, softmax, weighted values,
-// output projection. Every column is the Trace's own; only q.k is summed here.
+// output projection; then the feed-forward part (attention_steps.neurons.js).
+// Every column is the Trace's own; only q.k is summed here.
 
 const STEPS = [
   ["q · k", "Multiply the query and each key, number by number, and add up."],
@@ -8,7 +9,10 @@ const STEPS = [
   ["softmax", "e to the score, divided by the row's sum: weights that add up to 1."],
   ["Σ weight · v", "Mix the values of all tokens by these weights."],
   ["project", "The output projection turns the head's mix into a change of the token; all heads are added to it."],
+  ["feed-forward", "From here on the token is alone: each neuron weighs its numbers and adds something to it; LayerNorm ends the layer."],
 ];
+//: The step that needs the neurons; they are sent while it is open.
+const NEURONS = 6;
 
 export default function (component) {
   const { parentElement, data } = component;
@@ -37,16 +41,21 @@ function tell(view, change) {
 function drawSteps(view) {
   const { root, data } = view;
   view.paint = theme(root.getRootNode() instanceof ShadowRoot ? root.getRootNode() : root.parentElement);
+  const neurons = [...(data.arrays.neurons?.data ?? [])];
+  view.step = view.at.step === NEURONS && !neurons.length ? NEURONS - 1 : view.at.step; // until they are there
+  view.neuron = view.picked?.layer === data.layer ? Math.max(0, neurons.indexOf(view.picked.name)) : 0;
   root.classList.toggle("steps-wide", root.clientWidth > 860);
   const chips = child(root, "div", "steps-chips");
-  chipRow(chips, data.tokens.map((t, i) => ({ t, k: data.chips[i], v: view.at.step >= 3 ? data.arrays.weights.data[i] : undefined })), {
+  chipRow(chips, data.tokens.map((t, i) => ({ t, k: data.chips[i], v: view.step >= 3 && view.step < NEURONS ? data.arrays.weights.data[i] : undefined })), {
     select: "one", opens: true, selected: new Set([view.at.token]), label: "Query token: the one that looks",
     onSelect: (chosen, n) => tell(view, { token: n }),
   });
   drawPickers(view, child(root, "div", "steps-pickers"));
   drawStepper(view, child(root, "div", "steps-stepper", { role: "group", "aria-label": "Steps" }));
   child(root, "p", "steps-says", { "aria-live": "polite" }).textContent = sentence(view);
-  drawTable(view, child(root, "div", "steps-table", { tabindex: "0", role: "region", "aria-label": "Every key, step by step" }));
+  const label = view.step === NEURONS ? "The strongest neurons for this token" : "Every key, step by step";
+  const table = child(root, "div", "steps-table", { tabindex: "0", role: "region", "aria-label": label });
+  (view.step === NEURONS ? drawNeurons : drawTable)(view, table);
   drawOperands(view, child(root, "div", "steps-operands"));
 }
 
@@ -55,6 +64,7 @@ function drawPickers(view, parent) {
   for (const [name, label, count, value] of [["layer", "Layer", data.layers, at.layer], ["head", "Head", data.heads, at.head]]) {
     const box = child(parent, "label", `steps-${name}`);
     if (!box.firstChild) box.append(make("span"), make("input", "", "", { type: "range", min: 1, max: count, step: 1 }));
+    box.classList.toggle("steps-unused", name === "head" && view.step === NEURONS);
     box.firstChild.textContent = `${label} ${value + 1} of ${count}`;
     box.lastChild.max = count;
     box.lastChild.value = value + 1;
@@ -72,7 +82,7 @@ function drawStepper(view, parent) {
 
 // The step in words, with this query's and key's numbers.
 function sentence(view) {
-  const { data, key, at: { step } } = view, a = data.arrays, f = readNumber;
+  const { data, key, step } = view, a = data.arrays, f = readNumber;
   const to = `“${data.tokens[key]}”`, size = a.query.data.length;
   const numbers = [
     `q · k = ${f(a.dots.data[key])} for ${to}`,
@@ -81,14 +91,15 @@ function sentence(view) {
     `${to} gets ${f(a.weights.data[key])} of the attention`,
     `${to} gives ${f(a.weights.data[key])} times its value`,
     `this head's part has length ${f(a.norms.data[data.head])}`,
+    step === NEURONS && neuronSentence(view),
   ];
-  return `${STEPS[step][1]} From “${data.tokens[data.query]}”: ${numbers[step]}.`;
+  return `${STEPS[step][1]} ${step === NEURONS ? "For" : "From"} “${data.tokens[data.query]}”: ${numbers[step]}.`;
 }
 
 const COLUMNS = [["q · k", "dots"], ["÷ √Dh", "scores"], ["mask", "blocked"], ["softmax", "weights"]];
 
 function drawTable(view, parent) {
-  const { data, at: { step } } = view, table = make("table");
+  const { data, step } = view, table = make("table");
   const head = table.createTHead().insertRow(), shown = COLUMNS.slice(0, Math.min(step, 3) + 1);
   head.append(make("th", "", "key", { scope: "col" }));
   shown.forEach(([title], i) => head.append(make("th", i === step ? "now" : "", title, { scope: "col" })));
@@ -138,7 +149,8 @@ function softmaxStrips({ arrays: a, tokens }, key) {
 
 // [title, numbers, note] of the strips that belong to a step.
 function strips(view) {
-  const { data, key, at: { step } } = view, a = data.arrays, size = a.query.data.length;
+  const { data, key, step } = view, a = data.arrays, size = a.query.data.length;
+  if (step === NEURONS) return neuronStrips(view);
   const k = a.keys.data.subarray(key * size, (key + 1) * size), v = a.values.data.subarray(key * size, (key + 1) * size);
   const token = `“${data.tokens[key]}”`, query = `“${data.tokens[data.query]}”`;
   if (step === 3) return softmaxStrips(data, key);
@@ -162,19 +174,20 @@ function strips(view) {
 function drawOperands(view, parent) {
   const list = strips(view);
   for (const surplus of [...parent.querySelectorAll(".steps-strip")].slice(list.length)) surplus.remove();
-  list.forEach(([title, numbers, note], i) => {
+  list.forEach(([title, numbers, note, names], i) => {
     const box = child(parent, "figure", `strip${i}`);
     box.classList.add("steps-strip");
     child(box, "figcaption", "steps-title").textContent = note ? `${title} · ${note}` : title;
-    drawStrip(view, box, title, numbers);
+    drawStrip(view, box, title, numbers, names);
   });
   const bars = child(parent, "figure", "steps-norms");
   parent.append(bars); // below the strips, of which there may be more now
-  bars.hidden = view.at.step !== 5;
-  if (view.at.step === 5) drawNorms(view, bars);
+  bars.hidden = view.step !== 5;
+  if (view.step === 5) drawNorms(view, bars);
 }
 
-function drawStrip(view, box, title, numbers) {
+// names: of the numbers, where they are no dimensions.
+function drawStrip(view, box, title, numbers, names) {
   const width = Math.min(box.parentElement.clientWidth || 340, 900), limit = Math.max(...numbers.map(Math.abs));
   const label = `${title}: ${numbers.length} numbers from ${readNumber(Math.min(...numbers))} to ${readNumber(Math.max(...numbers))}. ` +
     "Left and Right read them one by one.";
@@ -183,13 +196,13 @@ function drawStrip(view, box, title, numbers) {
   const says = child(box, "output", "steps-value");
   says.textContent = "";
   let at = -1;
-  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `[${at}] ${readNumber(numbers[at])}`; };
+  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `${names ? `“${names[at]}”` : `[${at}]`} ${readNumber(numbers[at])}`; };
   element.onpointermove = element.onpointerdown = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
   element.onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (move) { event.preventDefault(); say(at + move); }
   };
-  numbersTable(box, title, ["dimension", "value"], () => Array.from(numbers, (value, i) => [i, value]));
+  numbersTable(box, title, [names ? "token" : "dimension", "value"], () => Array.from(numbers, (value, i) => [names?.[i] ?? i, value]));
 }
 
 // How long every head's contribution to this token is.

@@ -68,6 +68,18 @@ def test_a_model_of_another_family_opens_every_view(look, gpt2, view):
     assert ("gives no query" in said(at)) == (view == "Step by step")
 
 
+def test_the_neurons_are_sent_while_their_step_is_open(look, checkpoint):
+    model = checkpoint("BertForMaskedLM", hidden_act="relu")
+    assert "neurons" not in drawn(look(model, "Step by step", step=6), "attention_steps")["arrays"]
+    shown = drawn(look(model, "Step by step", step=7, layer=2, token=2), "attention_steps")
+    trace = run_batch(load_model(model), [TraceRequest(TEXT)])[0]
+    neurons = shown["arrays"]["neurons"]
+    assert shown["activation"] == "ReLU"
+    assert np.array_equal(shown["arrays"]["activations"], trace.intermediate[1][:, neurons].T)
+    assert np.array_equal(shown["arrays"]["layer_output"], trace.hidden_states[2, 2])
+    assert np.array_equal(shown["arrays"]["output"], trace.attention_output[1, 2])
+
+
 def test_bertviz_says_that_there_are_no_neurons_to_see(look, gpt2):
     at = look(gpt2.name, "bertviz", bertviz="Neuron view")
     assert "gives no query: transformers does not give it out" in said(at)

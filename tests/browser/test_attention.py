@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -225,6 +227,36 @@ def test_the_steps_are_the_trace_s_numbers(visitor, trace):
                 pytest.approx(values.tolist(), rel=6e-3, abs=6e-4))
     page.get_by_role("button", name="6 project").click()
     expect(page.locator(".steps-norms li")).to_have_count(12, timeout=PATIENCE)
+
+
+def test_a_neuron_s_operands_add_up_on_screen(visitor, engine):
+    page = visitor.open("attention", text=TEXT, pair=PAIR, view="Step by step", layer=3, token=7, step=6)
+    page.get_by_role("button", name="7 feed-forward").click()
+    rows = page.get_by_role("region", name="The strongest neurons for this token").locator("tbody tr")
+    expect(rows).to_have_count(12, timeout=PATIENCE)
+    expect(page.locator(".steps-head")).to_be_hidden()
+    rows.nth(3).get_by_role("button").click()
+    number = int(rows.nth(3).get_by_role("button").text_content())
+    inner = engine.run(TraceRequest(TEXT, PAIR, parts=("intermediate",))).intermediate[2, :, number]
+    expect(page.locator(".steps-says")).to_contain_text(f"neuron {number} sums up to")
+    strips = page.locator(".steps-strip")
+    strips.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+
+    def read(text: str) -> float:
+        return float(text.replace("−", "-"))
+
+    def agree() -> bool:
+        token, weights, products, everywhere = ([read(cell) for cell in strips.nth(n).locator("td").all_text_contents()]
+                                                for n in range(4))
+        bias = read(re.search(r"with the bias (\S+) it", strips.nth(2).text_content())[1])
+        summed = read(rows.nth(3).locator("td").first.text_content())
+        return (np.allclose(np.multiply(token, weights), products, rtol=0.01, atol=1e-3)
+                and sum(products) + bias == pytest.approx(summed, abs=5e-3)
+                and everywhere == pytest.approx(inner.tolist(), abs=5e-4))
+
+    holds(page, agree)
+    visitor.in_address("step=7")
+    visitor.no_traceback()
 
 
 def test_512_tokens_open_exactly_on_demand(visitor, engine):

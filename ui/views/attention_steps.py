@@ -1,4 +1,4 @@
-"""The Attention page's step view: one query token through one head, with its operands."""
+"""The Attention page's step view: one query token through one head and the rest of its layer, with its operands."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ from typing import Any
 import numpy as np
 
 from bert_core import MissingPart
+from bert_core.measures import feed_forward
 from bert_core.measures.head_steps import PARTS, HeadSteps, head_steps
 from ui import chips, components, notices, state
 from ui.state import Here
 from ui.views import attention
 
-#: q.k, scale, mask, softmax, weighted values, projection.
-STEPS = 6
+#: q.k, scale, mask, softmax, weighted values, projection, feed-forward.
+STEPS = 7
+#: What the pages call the activations of config.json.
+ACTIVATIONS = {"gelu": "GELU", "gelu_new": "GELU", "gelu_pytorch_tanh": "GELU", "relu": "ReLU", "silu": "SiLU"}
 
 
 def draw(here: Here) -> None:
-    """One head for one query token, or why this model's steps can't be seen."""
+    """One head for one query token, or why this model's steps can't be seen; the neurons while their step is open."""
     layer, head = attention.opened(here)
-    trace = state.trace(here.request(parts=PARTS))
-    query = state.param("token", _position(len(trace)), min(1, len(trace) - 1))
     step = state.param("step", attention.place_of(STEPS), 0)
+    wide = step == STEPS - 1
+    trace = state.trace(here.request(parts=PARTS + feed_forward.PARTS if wide else PARTS))
+    query, loaded = state.param("token", _position(len(trace)), min(1, len(trace) - 1)), state.loaded(here.model)
     try:
-        steps = head_steps(trace, state.loaded(here.model), layer, head, query)
+        arrays = _arrays(head_steps(trace, loaded, layer, head, query))
+        if wide:
+            arrays |= _neurons(feed_forward.feed_forward(trace, loaded, layer, query))
     except MissingPart as problem:
         notices.note(f"No steps: {problem}.")
         return
@@ -32,8 +38,9 @@ def draw(here: Here) -> None:
     header = {
         "tokens": list(trace.encoding.tokens), "chips": [kind for _, kind in chips.describe(trace.encoding)],
         "layer": layer, "head": head, "query": query, "step": step, "layers": layers, "heads": heads,
+        "activation": ACTIVATIONS.get(trace.config.hidden_act, trace.config.hidden_act),
     }
-    components.mount("attention_steps", "attention_steps", components.pack(header, _arrays(steps)),
+    components.mount("attention_steps", "attention_steps", components.pack(header, arrays),
                      on_event=_receive(layers, heads, len(trace)))
 
 
@@ -41,6 +48,11 @@ def _arrays(steps: HeadSteps) -> dict[str, np.ndarray]:
     named = steps._asdict() | {"norms": steps.contribution_norms}
     del named["contribution_norms"]
     return {name: array.astype(np.uint8 if name == "blocked" else np.float32) for name, array in named.items()}
+
+
+def _neurons(steps: feed_forward.FeedForward) -> dict[str, np.ndarray]:
+    return {name: array.astype(np.int32 if name == "neurons" else np.float32) for name, array in steps._asdict().items()
+            if name != "output"} | {"layer_output": steps.output.astype(np.float32)}
 
 
 def _position(count: int) -> Callable[[str], int]:
