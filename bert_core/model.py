@@ -369,10 +369,14 @@ def pooled_output(model: Model, hidden: Tensor) -> Tensor:
 
 def mlm_transform(model: Model, hidden: Tensor) -> Tensor:
     """Dense, activation and LayerNorm before the vocabulary projection, (..., D) -> (..., E)."""
-    names = model.names
-    act = "gelu" if model.config.model_type in ("roberta", "camembert", "xlm-roberta", "electra") else None
-    dense = linear(model, hidden, names.mlm_dense, act or model.config.hidden_act)
-    return layer_norm(model, dense, names.mlm_norm)
+    dense = linear(model, hidden, model.names.mlm_dense, mlm_activation(model.config))
+    return layer_norm(model, dense, model.names.mlm_norm)
+
+
+def mlm_activation(config: BertConfig) -> str:
+    """Name of the activation in the masked-LM head; some families have GELU there whatever their layers have."""
+    always = config.model_type in ("roberta", "camembert", "xlm-roberta", "electra")
+    return "gelu" if always else config.hidden_act
 
 
 def mlm_logits(model: Model, hidden: Tensor) -> Tensor:

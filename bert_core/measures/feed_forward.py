@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
 
 from bert_core.load import Loaded
 from bert_core.trace import Array, Trace, check_range
@@ -75,5 +76,6 @@ def feed_forward(trace: Trace, loaded: Loaded, layer: int, token: int, count: in
 def _linear(loaded: Loaded, layer: int, role: str) -> tuple[Array, Array]:
     """Weight (out, in) and bias (out,) of one of a layer's linears."""
     name = loaded.model.names.of_layer(layer, role)
-    weight, bias = (loaded.model.weights[f"{name}.{part}"].float().cpu().numpy() for part in ("weight", "bias"))
-    return weight, bias
+    weight, bias = (loaded.model.weights[f"{name}.{part}"] for part in ("weight", "bias"))
+    dtype = torch.promote_types(weight.dtype, torch.float32)
+    return weight.to("cpu", dtype).numpy(), bias.to("cpu", dtype).numpy()

@@ -16,16 +16,16 @@ from tests.adapters.families import FAMILIES
 @pytest.mark.parametrize(("layer", "token"), [(0, 0), (1, 6), (2, 11)])
 def test_each_number_follows_from_the_one_before(small, pair_request, layer, token):
     steps = feed_forward(run_batch(small, [pair_request])[0], small, layer, token)
-    assert np.allclose(steps.sums, steps.weights_in @ steps.attended + steps.biases, atol=1e-6)
+    assert np.allclose(steps.sums, steps.weights_in @ steps.attended + steps.biases, atol=1e-12)
     bent = bert.activate(torch.from_numpy(steps.sums), small.config.hidden_act).numpy()
-    assert np.allclose(bent, steps.activations[:, token], atol=1e-6)
+    assert np.allclose(bent, steps.activations[:, token], atol=1e-12)
     addends = steps.activations[:, token, None] * steps.weights_out  # (N, D)
-    assert np.allclose(steps.lengths, np.linalg.norm(addends, axis=-1), atol=1e-6)
+    assert np.allclose(steps.lengths, np.linalg.norm(addends, axis=-1), atol=1e-12)
     total = steps.projected + steps.attended
     name = small.model.names.of_layer(layer, "output_norm")
     weight, bias = (small.model.weights[f"{name}.{part}"].numpy() for part in ("weight", "bias"))
     normed = (total - total.mean()) / np.sqrt(total.var() + small.config.layer_norm_eps) * weight + bias
-    assert np.allclose(steps.output, normed, atol=1e-5)  # the projection is recomputed in float32
+    assert np.allclose(steps.output, normed, atol=1e-12)
 
 
 def test_what_the_trace_has_is_taken_from_it(small, pair_request):
@@ -44,7 +44,7 @@ def test_the_neurons_that_add_most_come_first(small, pair_request):
     assert (np.diff(every.lengths) <= 0).all()
     addends = every.activations[:, 4, None] * every.weights_out
     bias = small.model.weights[f"{small.model.names.of_layer(2, 'output_dense')}.bias"].numpy()
-    assert np.allclose(addends.sum(axis=0) + bias, every.projected, atol=1e-5)
+    assert np.allclose(addends.sum(axis=0) + bias, every.projected, atol=1e-12)
     few = feed_forward(run_batch(small, [pair_request])[0], small, 2, 4, count=3)
     assert np.array_equal(few.neurons, every.neurons[:3])
 

@@ -12,12 +12,10 @@ from bert_core.measures import feed_forward
 from bert_core.measures.head_steps import PARTS, HeadSteps, head_steps
 from ui import chips, components, notices, state
 from ui.state import Here
-from ui.views import attention
+from ui.views import attention, operands
 
 #: q.k, scale, mask, softmax, weighted values, projection, feed-forward.
 STEPS = 7
-#: What the pages call the activations of config.json.
-ACTIVATIONS = {"gelu": "GELU", "gelu_new": "GELU", "gelu_pytorch_tanh": "GELU", "relu": "ReLU", "silu": "SiLU"}
 
 
 def draw(here: Here) -> None:
@@ -38,7 +36,7 @@ def draw(here: Here) -> None:
     header = {
         "tokens": list(trace.encoding.tokens), "chips": [kind for _, kind in chips.describe(trace.encoding)],
         "layer": layer, "head": head, "query": query, "step": step, "layers": layers, "heads": heads,
-        "activation": ACTIVATIONS.get(trace.config.hidden_act, trace.config.hidden_act),
+        "activation": operands.activation_name(trace.config.hidden_act),
     }
     components.mount("attention_steps", "attention_steps", components.pack(header, arrays),
                      on_event=_receive(layers, heads, len(trace)))

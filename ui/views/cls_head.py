@@ -9,6 +9,7 @@ from bert_core.tasks import softmax
 from bert_core.tasks.sentences import class_probabilities, several_hold
 from ui import components, controls, state
 from ui.state import Here
+from ui.views import operands
 from ui.views.task_models import say, share, signed
 
 
@@ -36,15 +37,7 @@ def _payload(opened: HeadOperands, index: int, name: str) -> bytes:
     rows = [(f"{name}, last layer", opened.cls),
             (f"{opened.layer}: W·{name} + b, before {opened.activation}", opened.dense),
             (after, opened.pooled), (f"weight of “{label}”", opened.weight[index]), (product, opened.products[index])]
-    return components.pack({
-        "label": f"From {name} to the logit of {label}, {len(opened.cls)} dimensions", "size": len(opened.cls),
-        "at": int(np.abs(opened.products[index]).argmax()),
-        "rows": [_row(name, float(np.abs(values).max())) for name, values in rows],
-    }, {"values": np.stack([values for _, values in rows]).astype(np.float32)})
-
-
-def _row(name: str, largest: float) -> dict:
-    return {"name": name, "limit": largest or 1.0, "note": f"up to ±{largest:.2f}"}
+    return operands.strips(f"From {name} to the logit of {label}", rows)
 
 
 def _sum_in_words(opened: HeadOperands, index: int, traced: float) -> str:

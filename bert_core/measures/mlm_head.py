@@ -1,0 +1,106 @@
+"""From the last vector of a gap to the probability of a piece, with every operand.
+
+Devlin et al. 2018 (arXiv 1810.04805), section 3.1, task 1, and the released
+code: dense, activation, LayerNorm, then the inner product with every piece's
+vector and a bias, and a softmax over the vocabulary.
+
+Dimensions: D hidden size, E width of the word table, V vocabulary, N pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bert_core import model as bert
+from bert_core.load import Loaded
+from bert_core.trace import Array, Trace
+
+
+class HeadSteps(NamedTuple):
+    """Every number between a gap's last vector and some pieces' probabilities.
+
+    Attributes:
+        hidden: (D,), the Trace's last hidden state of the gap.
+        dense: (E,), W hidden + b, before the activation.
+        activated: (E,).
+        activation: its name in config.json.
+        transformed: (E,), after LayerNorm: what the pieces' vectors are multiplied by.
+        vectors: (N, E), of the pieces: the word table's rows, or those of the decoder's own table.
+        biases: (N,).
+        products: (N, E), vectors x transformed; a row and its bias sum to the logit.
+        logits: (N,), summed here from these operands.
+        traced: (N,), the Trace's own logits.
+        largest: the Trace's largest logit, over all V.
+        total: sum of e^(logit - largest) over all V; e^(traced - largest) / total is the probability.
+    """
+
+    hidden: Array
+    dense: Array
+    activated: Array
+    activation: str
+    transformed: Array
+    vectors: Array
+    biases: Array
+    products: Array
+    logits: Array
+    traced: Array
+    largest: float
+    total: float
+
+    @property
+    def powers(self) -> Array:
+        """(N,), e to the Trace's logit less the largest."""
+        return np.exp(self.traced.astype(np.float64) - self.largest)
+
+    @property
+    def probabilities(self) -> Array:
+        """(N,), 0 to 1."""
+        return self.powers / self.total
+
+
+@torch.inference_mode()
+def head_steps(loaded: Loaded, trace: Trace, position: int, ids: Sequence[int]) -> HeadSteps:
+    """Follow one gap through the masked-LM head to some pieces.
+
+    Args:
+        loaded: a model with a masked-LM head, whose layers are our own.
+        trace: of it, with `hidden_states`, `mlm_positions` and `mlm_logits`.
+        position: of the gap, [CLS] counted as 0.
+        ids: the N pieces.
+
+    Raises:
+        ValueError: the position was not masked in this run.
+    """
+    model, names = loaded.model, loaded.model.names
+    rows = np.flatnonzero(trace.mlm_positions == position)
+    if not len(rows):
+        raise ValueError(f"position {position} was not masked in this run")
+    logits = trace.mlm_logits[rows[0]].astype(np.float64)  # (V,)
+    hidden = torch.tensor(trace.hidden_states[-1, position], dtype=model.dtype, device=model.device)  # (D,)
+    activation = bert.mlm_activation(model.config)
+    dense = bert.linear(model, hidden[None], names.mlm_dense)[0]  # (E,)
+    activated = bert.activate(dense, activation)
+    transformed = bert.layer_norm(model, activated, names.mlm_norm)
+    chosen = torch.tensor(ids, device=model.device)
+    vectors, biases = _vectors(model, chosen), model.weights[names.mlm_bias][chosen]
+    products = vectors * transformed  # (N, E)
+    return HeadSteps(
+        *(_array(one) for one in (hidden, dense, activated)), activation,
+        *(_array(one) for one in (transformed, vectors, biases, products, products.sum(dim=-1) + biases)),
+        trace.mlm_logits[rows[0]][list(ids)], float(logits.max()), float(np.exp(logits - logits.max()).sum()))
+
+
+def _vectors(model: bert.Model, ids: Tensor) -> Tensor:
+    """(N, E), the decoder's rows: the word table's where the two are tied."""
+    own = model.weights.get(model.names.decoder)
+    return bert.word_vectors(model, ids) if own is None else own[ids]
+
+
+def _array(tensor: Tensor) -> Array:
+    """As NumPy, in float32 at least."""
+    return tensor.to("cpu", torch.promote_types(tensor.dtype, torch.float32)).numpy()

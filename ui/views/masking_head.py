@@ -1,0 +1,79 @@
+"""The Masking page's head view: from the gap's last vector to a piece's probability, with every operand."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from bert_core import Trace
+from bert_core.figures.masking import percent
+from bert_core.measures.mlm_head import HeadSteps, head_steps
+from bert_core.measures.predictions import piece, read_gaps
+from ui import components, controls, state, tables
+from ui.state import Here
+from ui.views import masking, operands
+from ui.views.task_models import say, signed, try_buttons
+
+#: Guesses that can be opened, beside the piece that was hidden.
+BEST = 6
+
+
+def draw(here: Here) -> None:
+    """Which gap and which piece, the strips from vector to logit, and the softmax over the vocabulary."""
+    encoding = here.encoding
+    masked = masking.chosen(encoding)
+    has_gap = bool(masked or encoding.mask_positions)
+    masking.mount_gaps("gaps", encoding, masked, [], "" if has_gap else masking.NO_GAP)
+    place = controls.row()
+    with place:
+        position = masking.one_gap(encoding, masked)
+    if position is None:
+        try_buttons([(text, None) for text in masking.TO_TRY], "masking")
+        return
+    loaded = state.ours(here.model, "the operands of its head")
+    trace = state.trace(here.request(masked=masked, parts=("hidden_states", "mlm_positions", "mlm_logits")))
+    ids = _ids(here, trace, position)
+    names = [piece(loaded.tokenizer, number) for number in ids]
+    with place:
+        index = names.index(controls.choice("Open the logit of", names, "guess"))
+    steps = head_steps(loaded, trace, position, ids)
+    token = trace.encoding.tokens[position]
+    components.mount("operands", "mlm_operands", _payload(steps, index, names[index], token))
+    say(_sum_in_words(steps, index))
+    st.html(_table(steps, names, trace.mlm_logits.shape[-1]))
+
+
+def _ids(here: Here, trace: Trace, position: int) -> list[int]:
+    """The best guesses for one gap, and the piece that was hidden there if it is none of them."""
+    truths = {n: here.encoding.input_ids[n] for n in trace.request.masked}
+    gaps = read_gaps(trace, state.loaded(here.model).tokenizer, BEST, truths, len(trace.mlm_positions))
+    gap = next(gap for gap in gaps if gap.position == position)
+    found = [guess.id for guess in gap.guesses]
+    return found if gap.truth is None or gap.truth.id in found else [*found, gap.truth.id]
+
+
+def _payload(steps: HeadSteps, index: int, name: str, token: str) -> bytes:
+    """The strips; the last vector stands first where the head keeps its width."""
+    after = operands.activation_name(steps.activation)
+    rows = [(f"{token}, last layer", steps.hidden)] if len(steps.hidden) == len(steps.dense) else []
+    return operands.strips(f"From {token} to the logit of {name}", [
+        *rows, (f"dense layer: W·{token} + b, before {after}", steps.dense), (f"{after} of it", steps.activated),
+        ("after LayerNorm", steps.transformed), (f"vector of “{name}”", steps.vectors[index]),
+        ("after LayerNorm × vector", steps.products[index])])
+
+
+def _sum_in_words(steps: HeadSteps, index: int) -> str:
+    """The sum that the last strip makes, against the run's own logit."""
+    summed, bias, logit, traced = (signed(float(value), 4) for value in (
+        steps.products[index].sum(), steps.biases[index], steps.logits[index], steps.traced[index]))
+    return f"Sum of the last strip {summed} + bias {bias} = {logit}; the run itself gave {traced}."
+
+
+def _table(steps: HeadSteps, names: list[str], size: int) -> str:
+    """The softmax: a row a piece, from its logit to its probability."""
+    columns = ("piece", "sum of products", "+ bias", "= logit", "e^(logit − largest)", f"÷ {steps.total:.4f}")
+    sums = steps.products.sum(axis=-1)
+    rows = [(name, *(signed(float(value), 4) for value in values), f"{power:.4f}", percent(p))
+            for name, *values, power, p in zip(
+                names, sums, steps.biases, steps.logits, steps.powers, steps.probabilities, strict=True)]
+    caption = f"Softmax over all {size:,} pieces"
+    return tables.table(caption, columns, rows, range(1, 6), named=True)
