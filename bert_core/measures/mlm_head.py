@@ -18,6 +18,7 @@ from torch import Tensor
 
 from bert_core import model as bert
 from bert_core.load import Loaded
+from bert_core.measures.softmax import SoftmaxSteps, softmax_steps
 from bert_core.trace import Array, Trace
 
 
@@ -35,8 +36,7 @@ class HeadSteps(NamedTuple):
         products: (N, E), vectors x transformed; a row and its bias sum to the logit.
         logits: (N,), summed here from these operands.
         traced: (N,), the Trace's own logits.
-        largest: the Trace's largest logit, over all V.
-        total: sum of e^(logit - largest) over all V; e^(traced - largest) / total is the probability.
+        softmax: of these, over the Trace's logits of all V.
     """
 
     hidden: Array
@@ -49,18 +49,7 @@ class HeadSteps(NamedTuple):
     products: Array
     logits: Array
     traced: Array
-    largest: float
-    total: float
-
-    @property
-    def powers(self) -> Array:
-        """(N,), e to the Trace's logit less the largest."""
-        return np.exp(self.traced.astype(np.float64) - self.largest)
-
-    @property
-    def probabilities(self) -> Array:
-        """(N,), 0 to 1."""
-        return self.powers / self.total
+    softmax: SoftmaxSteps
 
 
 @torch.inference_mode()
@@ -80,7 +69,7 @@ def head_steps(loaded: Loaded, trace: Trace, position: int, ids: Sequence[int]) 
     rows = np.flatnonzero(trace.mlm_positions == position)
     if not len(rows):
         raise ValueError(f"position {position} was not masked in this run")
-    logits = trace.mlm_logits[rows[0]].astype(np.float64)  # (V,)
+    every = trace.mlm_logits[rows[0]]  # (V,)
     hidden = torch.tensor(trace.hidden_states[-1, position], dtype=model.dtype, device=model.device)  # (D,)
     activation = bert.mlm_activation(model.config)
     dense = bert.linear(model, hidden[None], names.mlm_dense)[0]  # (E,)
@@ -92,7 +81,7 @@ def head_steps(loaded: Loaded, trace: Trace, position: int, ids: Sequence[int]) 
     return HeadSteps(
         *(_array(one) for one in (hidden, dense, activated)), activation,
         *(_array(one) for one in (transformed, vectors, biases, products, products.sum(dim=-1) + biases)),
-        trace.mlm_logits[rows[0]][list(ids)], float(logits.max()), float(np.exp(logits - logits.max()).sum()))
+        every[list(ids)], softmax_steps(every[list(ids)], every))
 
 
 def _vectors(model: bert.Model, ids: Tensor) -> Tensor:

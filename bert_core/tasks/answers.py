@@ -176,13 +176,21 @@ def answer_probabilities(windows: Sequence[Window]) -> list[tuple[np.ndarray, np
     One softmax over all windows together, each with its [CLS], so that a
     window without an answer can't win by being alone with itself.
     """
-    chosen = [[0, *window.positions] for window in windows]
     result = []
     for name in ("start_logits", "end_logits"):
-        logits = [window.trace.arrays[name][places] for window, places in zip(windows, chosen, strict=True)]
+        logits = candidate_logits(windows, name)
         ends = np.cumsum([len(row) for row in logits])[:-1]
         result.append([row[1:] for row in np.split(softmax(np.concatenate(logits)), ends)])
     return list(zip(*result, strict=True))
+
+
+def candidate_logits(windows: Sequence[Window], name: str) -> list[np.ndarray]:
+    """The logits that share a softmax, one array (1 + C,) a window: its [CLS], then its context tokens.
+
+    Args:
+        name: 'start_logits' or 'end_logits'.
+    """
+    return [window.trace.arrays[name][[0, *window.positions]] for window in windows]
 
 
 def answer_grids(windows: Sequence[Window], max_answer: int = MAX_ANSWER) -> tuple[AnswerGrid, ...]:

@@ -31,7 +31,7 @@ def test_every_step_is_transformers_own(tiny_bert, position):
     for ours, expected in ((steps.dense, dense), (steps.activated, activated), (steps.transformed, transformed),
                            (steps.logits, logits[[7, 3, 11]]), (steps.traced, logits[[7, 3, 11]]),
                            (steps.vectors, head.decoder.weight[[7, 3, 11]].detach()),
-                           (steps.probabilities, logits.softmax(-1)[[7, 3, 11]])):
+                           (steps.softmax.probabilities, logits.softmax(-1)[[7, 3, 11]])):
         assert np.allclose(ours, expected.numpy(), atol=1e-12)
     assert np.allclose(steps.products.sum(axis=-1) + steps.biases, steps.logits, atol=1e-12)
     assert np.allclose(steps.products, steps.vectors * steps.transformed, atol=1e-15)
@@ -54,8 +54,8 @@ def test_the_shipped_model_s_probabilities_are_the_gap_s():
     ids = [engine.loaded().tokenizer.id_of(word) for word in ("tea", "milk", "stone")]
     steps = head_steps(engine.loaded(), trace, 4, ids)
     assert np.allclose(steps.logits, trace.mlm_logits[0, ids], atol=2e-5)
-    assert np.allclose(steps.probabilities, gap_distribution(trace, 4)[ids], rtol=1e-12)
-    assert steps.powers.max() <= 1
+    assert np.allclose(steps.softmax.probabilities, gap_distribution(trace, 4)[ids], rtol=1e-12)
+    assert steps.softmax.powers.max() <= 1
 
 
 def test_a_place_that_was_not_masked_says_so(tiny_bert):

@@ -70,10 +70,10 @@ def _sum_in_words(steps: HeadSteps, index: int) -> str:
 
 def _table(steps: HeadSteps, names: list[str], size: int) -> str:
     """The softmax: a row a piece, from its logit to its probability."""
-    columns = ("piece", "sum of products", "+ bias", "= logit", "e^(logit − largest)", f"÷ {steps.total:.4f}")
-    sums = steps.products.sum(axis=-1)
+    columns = ("piece", "sum of products", "+ bias", "= logit", "e^(logit − largest)", f"÷ {steps.softmax.total:.4f}")
+    operand_rows = zip(steps.products.sum(axis=-1), steps.biases, steps.logits, strict=True)
     rows = [(name, *(signed(float(value), 4) for value in values), f"{power:.4f}", percent(p))
-            for name, *values, power, p in zip(
-                names, sums, steps.biases, steps.logits, steps.powers, steps.probabilities, strict=True)]
+            for name, values, power, p in zip(
+                names, operand_rows, steps.softmax.powers, steps.softmax.probabilities, strict=True)]
     caption = f"Softmax over all {size:,} pieces"
     return tables.table(caption, columns, rows, range(1, 6), named=True)

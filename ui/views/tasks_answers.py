@@ -14,6 +14,7 @@ from bert_core.tasks import Answer, Window, answer_windows, best_answers
 from bert_core.tasks.answers import MAX_ANSWER, answer_grids
 from ui import components, controls, state
 from ui.state import Here
+from ui.views import tasks_layer
 from ui.views.task_models import examples, follow, lines, marked, or_example, say, share, try_buttons
 
 #: Answers in the list.
@@ -45,6 +46,7 @@ def draw(here: Here) -> Here:
     with rivals:
         st.html("<h2>The likeliest answers</h2>")
         lines([_rival(one, len(windows) > 1) for one in best])
+    tasks_layer.of_answers(here, windows, shown, next((one.tokens for one in best if one.window == shown), None))
     window = windows[shown]
     return replace(here, text=window.question, pair=here.pair[window.start:window.end])
 

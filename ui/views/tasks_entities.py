@@ -11,6 +11,7 @@ from bert_core.tasks import Reading, find_entities
 from bert_core.tasks.entities import AGGREGATIONS, OUTSIDE, kind_of
 from ui import components, controls, notices, shell, state
 from ui.state import Here
+from ui.views import tasks_layer
 from ui.views.task_models import examples, or_example, say, try_buttons
 
 RULES = {
@@ -50,6 +51,7 @@ def draw(here: Here) -> Here:
         notices.note(f"The map shows the first {ON_MAP} tokens of {len(reading.tokens)}; the table has them all.")
     tokens = [token.token for token in reading.tokens[:ON_MAP]]
     components.chart(figures.label_figure(probabilities[:ON_MAP], tokens, reading.labels), "ner_map")
+    tasks_layer.of_entities(here)
     return here
 
 

@@ -1,0 +1,79 @@
+"""Tasks, the layer laid open: its softmax ends at the numbers that the views above show."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import numpy as np
+import pytest
+
+from bert_core import load_engine
+from bert_core.figures.masking import percent
+from bert_core.tasks import answer_windows, best_answers, find_entities
+from bert_core.tasks.answers import answer_probabilities
+from tests.payloads import drawn, is_ready, plain_line, said, visit
+from tests.tasks.test_what_was_read import LONG
+
+NAMES = "Ada Lovelace met Charles Babbage in London."
+QUESTION = "When did the bridge open?"
+CONTEXT = "Anna Smith built the bridge. It opened in May 1881, in the rain."
+
+
+def rows(at) -> list[list[str]]:
+    """The softmax table's rows, each a list of its cells' words."""
+    (table,) = [one.proto.body for one in at.get("html") if "Softmax over" in one.proto.body]
+    found = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1])
+    return [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in found]
+
+
+def adds_up(at, logit: str) -> None:
+    """The last strip and the words below it make the logit that the table has."""
+    values = drawn(at, "operands")["arrays"]["values"]
+    assert np.allclose(values[2], values[0] * values[1], atol=1e-6)
+    found = re.search(r"last strip (\S+) \+ bias (\S+) = (\S+); the run itself gave (\S+)\.", said(at))
+    summed, bias, total, traced = (float(word.replace("−", "-")) for word in found.groups())
+    assert values[2].sum() == pytest.approx(summed, abs=2e-4)
+    assert summed + bias == pytest.approx(total, abs=2e-4)
+    assert total == pytest.approx(traced, abs=2e-4)
+    assert found[4] == logit
+
+
+def test_it_is_closed_until_it_is_asked_for():
+    with pytest.raises(AssertionError, match="no component operands"):
+        drawn(visit("tasks", text=NAMES), "operands")
+
+
+@pytest.mark.parametrize(("token", "label"), [(1, None), (8, "I-LOC")])
+def test_a_token_s_labels_end_at_the_probabilities_of_the_map(token, label):
+    given = {} if label is None else {"class": label}
+    at = visit("tasks", text=NAMES, opened="true", token=token, **given)
+    is_ready(at)
+    reading = find_entities(load_engine("twin-bert"), NAMES, "twin-bert-ner")
+    p = reading.tokens[token - 1].probabilities
+    shown = rows(at)
+    assert [row[0] for row in shown] == list(reading.labels)
+    assert [row[-1] for row in shown] == [percent(one) for one in p]
+    adds_up(at, shown[reading.labels.index(label) if label else int(np.argmax(p))][1])
+
+
+@pytest.mark.parametrize("context", [CONTEXT, LONG])
+@pytest.mark.parametrize("edge", ["start", "end"])
+def test_the_answer_s_edge_ends_at_its_probability(context, edge):
+    at = visit("tasks", view="Answers", text=QUESTION, pair=context, opened="true", edge=edge)
+    is_ready(at)
+    windows = answer_windows(load_engine("twin-bert"), QUESTION, context, "twin-bert-squad")
+    best, side = best_answers(windows, context)[0], ("start", "end").index(edge)
+    position = best.tokens[side]
+    p = answer_probabilities(windows)[best.window][side][windows[best.window].positions.index(position)]
+    name = f"{position} {windows[best.window].trace.encoding.tokens[position]}"
+    (row,) = [row for row in rows(at) if row[0] == name]
+    assert row[-1] == percent(p)
+    adds_up(at, row[1])
+    assert ("of 2 windows" in said(at)) == (context is LONG)
+
+
+def test_a_model_of_another_kind_says_why_not(family, monkeypatch):
+    folder = family("DeBERTa", "DebertaV2ForTokenClassification")
+    monkeypatch.setenv("BOTH_WAYS_MODEL", folder)
+    assert "does not give the operands of its head" in plain_line(visit("tasks", text="the dog", opened="true"))
