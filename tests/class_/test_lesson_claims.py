@@ -11,6 +11,7 @@ from bert_core.facts import known_sizes
 from bert_core.measures import compare, reveal
 from bert_core.measures.compare import Question, Readers
 from bert_core.measures.cost import crossover
+from bert_core.measures.mlm_head import head_steps
 from bert_core.serving import Engine
 from bert_core.serving.local import LocalEngine
 from bert_core.tasks.answers import answer
@@ -44,6 +45,29 @@ def guesses(engine: Engine, text: str) -> list[str]:
 def test_the_other_ending_of_the_gap_turns_the_guess(engine):
     assert [guesses(engine, linked("gap", n)["text"])[0] for n in (0, 1)] == ["book", "door"]
     assert "book becomes a door" in LESSONS["gap"].steps[1].notice
+
+
+def test_the_door_fits_better_and_the_book_has_the_better_bias(engine):
+    trace, loaded = engine.run(TraceRequest(linked("gap", 3)["text"])), engine.loaded()
+    ids = [loaded.tokenizer.id_of(word) for word in ("book", "door")]
+    steps = head_steps(loaded, trace, int(trace.mlm_positions[0]), ids)
+    book, door = steps.products.sum(axis=-1)
+    assert f"the larger sum of products, {door:.1f} against {book:.1f}" in LESSONS["gap"].steps[3].notice
+    assert door > book
+    assert steps.logits[0] > steps.logits[1]
+    biases = loaded.model.weights[loaded.model.names.mlm_bias].numpy()
+    whole = np.array([loaded.tokenizer.token_of(n)[:2] != "##" for n in range(1996, 29612)])  # the commonest first
+    words = biases[1996:29612][whole]
+    assert np.median(words[:3000]) > np.median(words[-3000:]) + 2
+
+
+def test_one_neuron_in_ten_gives_more_than_0(engine):
+    request = TraceRequest(linked("attention", 2)["text"], parts=("intermediate",))
+    inner = engine.run(request).intermediate  # (L, T, I)
+    assert "Of 1,536 neurons about one in ten gives more than 0" in LESSONS["attention"].steps[2].notice
+    assert inner.shape[-1] == 1536
+    assert 0.08 < (inner > 0).mean() < 0.12
+    assert inner.min() > -0.18
 
 
 def test_only_who_sees_the_right_gets_it_right(engine):

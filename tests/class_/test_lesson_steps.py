@@ -11,9 +11,9 @@ from ui.views.class_lessons import Lesson, lessons
 VIEWS = {
     "tokens": ("Step by step", "Step by step"),
     "embeddings": ("The sum", "Switch off and shuffle"),
-    "gap": ("Fill the gap", "Fill the gap", "Layer by layer"),
+    "gap": ("Fill the gap", "Fill the gap", "Layer by layer", "The head"),
     "masking": ("80/10/10", "Paper tables"),
-    "attention": ("All heads", "Step by step"),
+    "attention": ("All heads", "Step by step", "Step by step"),
     "proof": ("Act", "Attribution", "Swap vectors"),
     "both-ways": ("Side by side", "Reveal"),
     "cls": ("Answer",),
@@ -42,6 +42,8 @@ def test_a_step_opens_the_view_that_it_speaks_of(number: int, lesson: Lesson, n:
     assert switches == [view for view in [VIEWS[lesson.key][n - 1]] if view]
     for key, value in step.link:
         assert state[key] == value
+    for key, value in step.at:
+        assert at.query_params[key] == value
 
 
 @pytest.mark.parametrize(("key", "name"), [("meaning", "word"), ("learning", "experiment")])

@@ -37,6 +37,7 @@ def test_each_lesson_asks_does_and_checks(lesson):
         assert step.notice
         assert dict(step.view.widgets).get("pair") is not None
         assert set(dict(step.link)) <= {"text", "pair", "view", "experiment", "word", "swapped"}
+        assert set(dict(step.at)) <= {"step"}
 
 
 def test_answers_do_not_always_stand_at_the_same_place():

@@ -19,17 +19,23 @@ from ui.words import LESSONS
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do on a page, and what to notice there."""
+    """One thing to do on a page, and what to notice there.
+
+    Attributes:
+        link: values of the page's controls.
+        at: what its picture is open at: parameters of the address that no control holds.
+    """
 
     do: str
     notice: str
     page: str
     link: tuple[tuple[str, str], ...]
+    at: tuple[tuple[str, str], ...] = ()
 
     @property
     def view(self) -> View:
         """Where the step takes place; a second sentence that it doesn't name is taken away."""
-        return View(self.page, (("pair", ""), *self.link))
+        return View(self.page, (("pair", ""), *self.link), self.at)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,8 @@ def lessons() -> tuple[Lesson, ...]:
 
 def _read(path: Path) -> Lesson:
     words = tomllib.loads(path.read_text(encoding="utf-8"))
-    steps = tuple(Step(s["do"], s["notice"], s["page"], tuple(s["link"].items())) for s in words["step"])
+    steps = tuple(Step(s["do"], s["notice"], s["page"], tuple(s["link"].items()), tuple(s.get("at", {}).items()))
+                  for s in words["step"])
     checks = tuple((c["question"], c["answer"]) for c in words["check"])
     return Lesson(path.stem.split("-", 1)[1], words["title"], words["minutes"], words["question"],
                   tuple(words["options"]), words["answer"], words["reveal"], steps, checks, tuple(words["checklist"]))
