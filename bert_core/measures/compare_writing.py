@@ -1,7 +1,7 @@
 """Writing left to right: what a GPT is for, and what it costs a BERT.
 
-Both writers put the likeliest piece at the next place, again and again. The
-causal model reads only what is written: what stands in the places still to be
+Both writers put a piece at the next place, again and again: the likeliest, or
+one that is drawn. The causal model reads only what is written: what stands in the places still to be
 filled is out of its sight, so any word keeps them. BERT gets a [MASK] for every place
 still to be filled, the only way it knows to be asked; it was trained with at
 most a few, and each new word changes what it computes for all others, so
@@ -19,7 +19,7 @@ from bert_core.config import BertConfig
 from bert_core.load import Loaded
 from bert_core.measures.compare import NoReading, mlm_row, row_for
 from bert_core.serving import Engine
-from bert_core.tasks.support import log_softmax
+from bert_core.tasks.support import log_softmax, softmax
 from bert_core.tokenizer import MASK, Encoding, Tokenizer
 from bert_core.trace import Trace, TraceRequest
 
@@ -38,11 +38,27 @@ class Written:
     Attributes:
         token, id: the piece.
         probability: that the writer gave it.
+        drawn_with: the probability it was drawn with; None where the likeliest was taken.
     """
 
     token: str
     id: int
     probability: float
+    drawn_with: float | None = None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How a next piece is drawn.
+
+    Attributes:
+        temperature: above 0; logits are divided by it before the softmax. Near 0 the
+            likeliest piece is sure, 1 leaves the model's probabilities, above 1 they flatten.
+        seed: of the draws; the same one draws the same again.
+    """
+
+    temperature: float
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -62,13 +78,14 @@ class Cost:
     multiplications: int
 
 
-def write(engine: Engine, model: str, prompt: str, count: int) -> Iterator[Written]:
-    """The model's likeliest continuation of the prompt, a piece at a time.
+def write(engine: Engine, model: str, prompt: str, count: int, draw: Draw | None = None) -> Iterator[Written]:
+    """The model's continuation of the prompt, a piece at a time.
 
     Args:
         model: a causal or a masked one; it decides how it is asked.
         prompt: the start; BERT's gaps are put behind it.
         count: pieces to write, at most MAX_WRITTEN and what the model's limit leaves.
+        draw: how each is drawn; None takes the likeliest.
 
     Raises:
         ValueError: nothing fits behind the prompt.
@@ -82,12 +99,19 @@ def write(engine: Engine, model: str, prompt: str, count: int) -> Iterator[Writt
         raise ValueError("the start fills this model's limit; use a shorter one")
     barred, parts = forbidden(loaded), ("lm_logits",) if causal else ("mlm_logits", "mlm_positions")
     done: list[tuple[int, int]] = []
+    generator = None if draw is None else np.random.default_rng(draw.seed)
     for place in gaps:
         run = engine.run(TraceRequest(text, model=model, replaced=tuple(done), parts=parts), keep=False)
         log_probs = log_softmax(next_logits(run, place))
-        best = int(np.argmax(np.where(barred, -np.inf, log_probs)))
-        done.append((place, best))
-        yield Written(loaded.tokenizer.token_of(best), best, float(np.exp(log_probs[best])))
+        allowed, drawn_with = np.where(barred, -np.inf, log_probs), None
+        if draw is None:
+            chosen = int(np.argmax(allowed))
+        else:
+            chances = softmax(allowed / draw.temperature)
+            chosen = int(generator.choice(len(chances), p=chances))
+            drawn_with = float(chances[chosen])
+        done.append((place, chosen))
+        yield Written(loaded.tokenizer.token_of(chosen), chosen, float(np.exp(log_probs[chosen])), drawn_with)
 
 
 def places_after(encoding: Encoding, end: int) -> tuple[int, ...]:

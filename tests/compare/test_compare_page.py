@@ -152,6 +152,21 @@ def test_writing_continues_the_words_before_and_counts_the_work():
     assert '<th scope="col"></th>' not in said(at)
 
 
+def test_a_drawn_text_is_the_seed_s_and_says_what_it_was_drawn_with():
+    def words(**given: object) -> str:
+        at = visit("compare", text=TEXT, at="3", view="Writing", write="6", **given)
+        assert not at.exception
+        return re.sub(r"<[^>]+>", " ", said(at))
+
+    likeliest, one, again, other = (words(**given) for given in (
+        {}, {"pick": "drawn"}, {"pick": "drawn", "temperature": 1.0}, {"pick": "drawn", "seed": 2}))
+    assert one == again
+    assert len({likeliest, one, other}) == 3
+    assert ("drawn with" in one, "drawn with" in likeliest) == (True, False)
+    assert "a piece drawn from its probabilities" in one
+    assert "its likeliest next piece" in likeliest
+
+
 def test_the_factor_of_multiplications_is_that_of_one_size(tiny_bert, monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(Path(tiny_bert).parent))
     factors = [re.findall(r"If both have the GPT's size, .* times the multiplications", said(visit(

@@ -13,6 +13,7 @@ from bert_core.config import BertConfig
 from bert_core.figures import compare_curves
 from bert_core.measures import compare, compare_pairs, compare_writing
 from bert_core.measures.compare_pairs import Pair, Tally
+from bert_core.measures.compare_writing import Draw
 from bert_core.serving.local import LocalEngine
 
 
@@ -108,6 +109,32 @@ def test_writing_is_greedy_and_takes_no_specials(engine, readers):
         row = engine.run(TraceRequest("the dog a a a a", model=readers.left, replaced=before)).lm_logits[2 + n]
         assert written[n].id == np.where(allowed, row, -np.inf).argmax()
         assert written[n].probability == pytest.approx(np.exp(compare.log_softmax(row)[written[n].id]), rel=1e-4)
+
+
+def test_a_drawn_piece_comes_as_often_as_its_probability_says(engine, readers):
+    row = engine.run(TraceRequest("the dog", model=readers.left)).lm_logits[2].astype(np.float64)
+    barred = compare_writing.forbidden(engine.loaded(readers.left))
+    for temperature in (0.5, 2.0):
+        powers = np.where(barred, 0.0, np.exp((row - row.max()) / temperature))
+        expected = powers / powers.sum()
+        drawn = [next(compare_writing.write(engine, readers.left, "the dog", 1, Draw(temperature, seed)))
+                 for seed in range(300)]
+        counts = np.bincount([one.id for one in drawn], minlength=len(row)) / len(drawn)
+        assert not counts[barred].any()
+        assert np.abs(counts - expected).max() < 0.1
+        for one in drawn[:20]:
+            assert one.drawn_with == pytest.approx(expected[one.id], rel=1e-4)
+            assert one.probability == pytest.approx(np.exp(compare.log_softmax(row)[one.id]), rel=1e-4)
+
+
+def test_a_seed_draws_the_same_again_and_near_0_the_likeliest_is_sure(engine, readers):
+    def ids(model: str, draw: Draw | None) -> list[int]:
+        return [one.id for one in compare_writing.write(engine, model, "the dog", 5, draw)]
+
+    for model in (readers.left, readers.masked):
+        drawn = [ids(model, Draw(2.0, seed)) for seed in (1, 2, 1)]
+        assert drawn[0] == drawn[2] != drawn[1]
+        assert ids(model, Draw(0.001, 7)) == ids(model, None)
 
 
 def test_writing_leaves_nothing_in_the_shared_cache(readers):

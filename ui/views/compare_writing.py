@@ -14,7 +14,7 @@ from bert_core.figures import theme
 from bert_core.figures.compare import COLOURS, NAMES
 from bert_core.measures import compare_writing as writing_measures
 from bert_core.measures.compare import NoReading
-from bert_core.measures.compare_writing import Written
+from bert_core.measures.compare_writing import Draw, Written
 from bert_core.tokenizer import MASK
 from ui import components, controls, notices, tables
 from ui.state import Here
@@ -23,6 +23,7 @@ from ui.views.compare_ask import Asked, VisitorEngine, ask, say
 
 #: Where the sentence has nothing before the chosen word.
 FALLBACK = "The little girl opened the door and"
+MAX_SEED = 9999
 
 
 def writing(here: Here) -> None:
@@ -36,11 +37,23 @@ def writing(here: Here) -> None:
         typed = controls.text("Start", "start", max_chars=200, placeholder=before,
                               help="What both write on from; the words before your chosen one if you type nothing.")
         count = controls.slider("Pieces to write", 2, writing_measures.MAX_WRITTEN, "write", 10)
+    with controls.row():
+        draw = _how_to_go_on()
     prompt = typed.replace(MASK, " ").strip() or before
     for column, (reader, model) in zip(st.columns(2, gap="large"), _writers(asked), strict=True):
         with column:
-            _one(reader, model, prompt, count)
+            _one(reader, model, prompt, count, draw)
     _cache(asked, prompt, count)
+
+
+def _how_to_go_on() -> Draw | None:
+    """Which piece comes next: the likeliest, or one that is drawn."""
+    if controls.choice("Next piece", ("the likeliest", "drawn"), "pick") == "the likeliest":
+        return None
+    temperature = controls.number("Temperature", 0.1, 2.0, "temperature", 1.0, 0.1, width=160,
+                                  help="Logits are divided by it: below 1 the likely pieces get likelier still, above "
+                                       "1 the others catch up.")
+    return Draw(temperature, int(controls.number("Seed", 0, MAX_SEED, "seed", 1, width=160)))
 
 
 def _writers(asked: Asked) -> Sequence[tuple[str, str]]:
@@ -54,9 +67,9 @@ def start_of(asked: Asked) -> str:
     return before.replace(MASK, " ").strip() or FALLBACK
 
 
-def _one(reader: str, model: str, prompt: str, count: int) -> None:
+def _one(reader: str, model: str, prompt: str, count: int, draw: Draw | None) -> None:
     try:
-        written = list(writing_measures.write(VisitorEngine(), model, prompt, count))
+        written = list(writing_measures.write(VisitorEngine(), model, prompt, count, draw))
     except ValueError as problem:
         notices.note(str(problem))
         return
@@ -64,15 +77,23 @@ def _one(reader: str, model: str, prompt: str, count: int) -> None:
     say(f"**{NAMES[reader]}** · {model}", "cmp-small")
     st.html(f'<p class="cmp-written" style="--mark:{theme.css(COLOURS[reader])}">'
             f'<span class="start">{html.escape(prompt)}</span> {pieces}</p>')
-    how = ("It fills a row of [MASK]s from left to right, its likeliest piece each time; it was trained to fill a few "
-           "gaps in a finished text, not to write one." if reader == "both" else
-           "It puts down its likeliest next piece, again and again: that is what it was trained for.")
-    say(how, "cmp-small")
-    tables.show(Numbers(f"What {model} wrote", ("piece", "probability"), _rows(written)))
+    say(_how(reader, draw), "cmp-small")
+    columns = ("piece", "probability") if draw is None else ("piece", "probability", "drawn with")
+    tables.show(Numbers(f"What {model} wrote", columns, _rows(written)))
 
 
-def _rows(written: Sequence[Written]) -> list[tuple[str, float]]:
-    return [(w.token, w.probability) for w in written]
+def _how(reader: str, draw: Draw | None) -> str:
+    """What the writer does, in a sentence or two."""
+    piece = "its likeliest next piece" if draw is None else "a piece drawn from its probabilities"
+    if reader == "both":
+        return (f"It fills a row of [MASK]s from left to right, each time with {piece}; it was trained to fill a few "
+                "gaps in a finished text, not to write one.")
+    return f"It puts down {piece}, again and again: that is what it was trained for."
+
+
+def _rows(written: Sequence[Written]) -> list[tuple[str, float] | tuple[str, float, float]]:
+    return [(w.token, w.probability) if w.drawn_with is None else (w.token, w.probability, w.drawn_with)
+            for w in written]
 
 
 # --- the cache ---------------------------------------------------------------
