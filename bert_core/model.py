@@ -89,6 +89,8 @@ class Inputs(NamedTuple):
             off); None keeps all.
         embedding_gate: (B, 3), factors on token, segment and position
             embedding; None keeps all.
+        feed_forward_gate: (B, L), factor on what each layer's feed-forward
+            part adds; None keeps all.
     """
 
     input_ids: Tensor
@@ -99,6 +101,7 @@ class Inputs(NamedTuple):
     blocked: Tensor | None = None
     head_gate: Tensor | None = None
     embedding_gate: Tensor | None = None
+    feed_forward_gate: Tensor | None = None
 
 
 class Embeddings(NamedTuple):
@@ -280,6 +283,7 @@ def layer(
     allowed: Tensor | None,
     gate: Tensor | None = None,
     attend: Attend | None = None,
+    feed_forward_gate: Tensor | None = None,
 ) -> LayerOutput:
     """One encoder layer: self-attention, then feed-forward, each with residual and LayerNorm.
 
@@ -289,6 +293,7 @@ def layer(
         allowed: (B, 1, Tq, Tk) bool from `allowed_pairs`, None for no mask.
         gate: (B, H) factor on each head's context, None keeps all.
         attend: does the attention instead, and keeps its scores and probabilities to itself; not for training.
+        feed_forward_gate: (B,) factor on what the feed-forward part adds, None keeps it.
     """
     heads = model.config.num_attention_heads
     query, key, value = (split_heads(x, heads) for x in projections(model, hidden, index))  # (B, H, T, Dh)
@@ -300,16 +305,20 @@ def layer(
     if gate is not None:
         mixed = mixed * gate[:, :, None, None].to(mixed.dtype)
     context = join_heads(mixed)  # (B, T, D)
-    return LayerOutput(query, key, value, scores, probs, context, *after_context(model, index, hidden, context))
+    rest = after_context(model, index, hidden, context, feed_forward_gate)
+    return LayerOutput(query, key, value, scores, probs, context, *rest)
 
 
-def after_context(model: Model, index: int, hidden: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def after_context(
+    model: Model, index: int, hidden: Tensor, context: Tensor, gate: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """The rest of a layer: output projection and feed-forward, each with residual and LayerNorm.
 
     Args:
         index: 0-based.
         hidden: (B, T, D), the layer's input.
         context: (B, T, D), its heads' contexts side by side.
+        gate: (B,) factor on what the feed-forward part adds, None keeps it.
 
     Returns:
         After attention (B, T, D), the feed-forward's inner values (B, T, I), the layer's output (B, T, D).
@@ -319,6 +328,8 @@ def after_context(model: Model, index: int, hidden: Tensor, context: Tensor) -> 
     attended = layer_norm(model, projected + hidden, names.of_layer(index, "attention_norm"))
     wide = linear(model, attended, names.of_layer(index, "intermediate"), model.config.hidden_act)  # (B, T, I)
     narrow = linear(model, wide, names.of_layer(index, "output_dense"))
+    if gate is not None:
+        narrow = narrow * gate[:, None, None].to(narrow.dtype)
     out = layer_norm(model, narrow + attended, names.of_layer(index, "output_norm"))
     return attended, wide, out
 
@@ -328,6 +339,11 @@ def needs_mask(inputs: Inputs) -> bool:
     return (
         inputs.blocked is not None or bool(inputs.causal.any()) or not bool(inputs.attention_mask.all())
     )
+
+
+def at_layer(gate: Tensor | None, index: int) -> Tensor | None:
+    """(B, L, ...) -> (B, ...) of one layer; None stays None."""
+    return None if gate is None else gate[:, index]
 
 
 def encode(
@@ -351,8 +367,8 @@ def encode(
     allowed = allowed_pairs(inputs) if needs_mask(inputs) else None
     hidden = embeddings.output
     for index in range(model.config.num_hidden_layers):
-        gate = None if inputs.head_gate is None else inputs.head_gate[:, index]
-        done = layer(model, index, hidden, allowed, gate, attend(index))
+        done = layer(model, index, hidden, allowed, at_layer(inputs.head_gate, index), attend(index),
+                     at_layer(inputs.feed_forward_gate, index))
         if watch is not None:
             watch(index, done)
         hidden = done.hidden

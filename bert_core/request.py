@@ -58,6 +58,7 @@ class TraceRequest:
         parts: arrays wanted (see ALL_PARTS); None is all of them.
         all_logits: vocabulary logits at every position, not only at [MASK].
         precision: 'fp32', 'bf16', or 'fp64' where the model was loaded so.
+        feed_forward_off: layers whose feed-forward part adds nothing.
     """
 
     text: str
@@ -76,6 +77,7 @@ class TraceRequest:
     parts: tuple[str, ...] | None = None
     all_logits: bool = False
     precision: str = "fp32"
+    feed_forward_off: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not isinstance(self.pair, str | None):
@@ -133,6 +135,7 @@ def _check_places(loaded: Loaded, request: TraceRequest, encoding: Encoding) -> 
              *(p for pair in request.cut for p in pair))
     check_range("position", named, len(encoding))
     check_range("layer", [layer for layer, _ in request.heads_off], config.num_hidden_layers)
+    check_range("layer", request.feed_forward_off, config.num_hidden_layers)
     check_range("head", [head for _, head in request.heads_off], config.num_attention_heads)
     check_range("vocabulary id", (*encoding.input_ids, *(i for _, i in request.replaced)), config.vocab_size)
     if request.masked and loaded.tokenizer.mask_id is None:
@@ -217,7 +220,8 @@ def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
     causal = np.array([row.attention == "causal" for row in rows])
     arrays = (ids, segments, mask, causal, places if moved else None, blocked)
     tensors = [None if array is None else torch.from_numpy(array) for array in arrays]
-    inputs = bert.Inputs(*tensors, head_gate=head_gates(config, rows), embedding_gate=embedding_gates(rows))
+    inputs = bert.Inputs(*tensors, head_gate=head_gates(config, rows), embedding_gate=embedding_gates(rows),
+                         feed_forward_gate=feed_forward_gates(config, rows))
     return bert.Inputs(*(None if part is None else part.to(device) for part in inputs))
 
 
@@ -230,6 +234,14 @@ def head_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | None:
         for layer, head in row.request.heads_off:
             gates[n, layer, head] = 0.0
     return gates
+
+
+def feed_forward_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | None:
+    """(B, L) of ones with zeros where a feed-forward part is off; None if none is."""
+    if not any(row.request.feed_forward_off for row in rows):
+        return None
+    return torch.tensor([[float(layer not in row.request.feed_forward_off)
+                          for layer in range(config.num_hidden_layers)] for row in rows])
 
 
 def embedding_gates(rows: list[Prepared]) -> Tensor | None:

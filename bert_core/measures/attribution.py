@@ -250,8 +250,8 @@ def encode_sums(model: bert.Model, sums: Tensor, inputs: bert.Inputs) -> Tensor:
         hidden = bert.linear(model, hidden, names.projection)
     allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None  # (1, 1, Tq, Tk)
     for index in range(model.config.num_hidden_layers):
-        gate = None if inputs.head_gate is None else inputs.head_gate[:, index]  # (1, H)
-        hidden = bert.layer(model, index, hidden, allowed, gate).hidden
+        hidden = bert.layer(model, index, hidden, allowed, bert.at_layer(inputs.head_gate, index),
+                            feed_forward_gate=bert.at_layer(inputs.feed_forward_gate, index)).hidden
     return hidden
 
 

@@ -56,8 +56,23 @@ def test_heads_off_equal_zeroed_slices_in_transformers(small, reference, pair_re
 
 def test_heads_of_one_visitor_do_not_touch_another_in_the_same_batch(small, pair_request):
     alone = run_batch(small, [pair_request])[0]
-    together = run_batch(small, [replace(pair_request, heads_off=OFF), pair_request])[1]
+    together = run_batch(small, [replace(pair_request, heads_off=OFF, feed_forward_off=(1,)), pair_request])[1]
     assert np.abs(alone.mlm_logits - together.mlm_logits).max() < 1e-12
+
+
+@pytest.mark.parametrize("off", [(1,), (0, 2), (0, 1, 2)])
+def test_feed_forward_off_equals_a_zeroed_output_in_transformers(small, reference, pair_request, off):
+    encoding = prepare(small, pair_request).encoding
+    inputs = {name: torch.tensor([getattr(encoding, name)]) for name in ("input_ids", "token_type_ids")}
+    handles = [reference.bert.encoder.layer[layer].output.dense.register_forward_hook(
+        lambda module, args, out: torch.zeros_like(out)) for layer in off]
+    with torch.no_grad():
+        out = reference(**inputs)
+    for handle in handles:
+        handle.remove()
+    trace = run_batch(small, [replace(pair_request, feed_forward_off=off, all_logits=True)])[0]
+    assert np.abs(trace.mlm_logits - out.prediction_logits[0].numpy()).max() < 1e-10
+    assert np.abs(trace.nsp_logits - out.seq_relationship_logits[0].numpy()).max() < 1e-10
 
 
 def test_cut_pairs_and_windows_renormalise_what_is_left(small, pair_request):

@@ -33,7 +33,7 @@ def test_every_view_draws(view):
 
 @pytest.mark.parametrize(("view", "nonsense"), [
     ("All heads", {"layer": "0", "head": "13", "look": "<script>"}),
-    ("Act", {"layer": "99", "head": "x", "off": "1-99", "cut": "a-b", "window": "17"}),
+    ("Act", {"layer": "99", "head": "x", "off": "1-99", "cut": "a-b", "window": "17", "fed": "9"}),
 ])
 def test_a_link_with_nonsense_is_said_and_the_page_drawn(view, nonsense):
     lines = " ".join(is_ready(visit("attention", text=TEXT, view=view, **nonsense))["lines"])

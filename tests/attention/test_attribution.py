@@ -62,7 +62,7 @@ def test_the_gradient_is_that_of_finite_differences(small):
 
 
 def test_the_path_from_the_embedding_sum_ends_where_the_run_does(small):
-    request = replace(REQUEST, window=4, heads_off=((1, 2),), attention="causal")
+    request = replace(REQUEST, window=4, heads_off=((1, 2),), attention="causal", feed_forward_off=(0,))
     inputs = to_inputs(small, [prepare(small, request)])
     with torch.no_grad():
         hidden = encode_sums(small.model, bert.embed(small.model, inputs).sum, inputs)[0]

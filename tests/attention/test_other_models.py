@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bert_core.load import Loaded, load_model
+from bert_core.measures.ablation import masked_moves
 from bert_core.measures.attention import head_numbers
 from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.measures.heads import PLACES, place_shares
@@ -78,6 +80,23 @@ def test_the_neurons_are_sent_while_their_step_is_open(look, checkpoint):
     assert np.array_equal(shown["arrays"]["activations"], trace.intermediate[1][:, neurons].T)
     assert np.array_equal(shown["arrays"]["layer_output"], trace.hidden_states[2, 2])
     assert np.array_equal(shown["arrays"]["output"], trace.attention_output[1, 2])
+
+
+def test_the_feed_forward_part_of_layers_is_left_out_and_put_back(look, checkpoint):
+    model = checkpoint("BertForMaskedLM")
+    at = look(model, "Act", text="the dog [MASK]", fed="2")
+    shown, engine = drawn(at, "attention_effect"), load_model(model)
+    request = TraceRequest("the dog [MASK]")
+    plain, changed = run_batch(engine, [request, replace(request, feed_forward_off=(1,))])
+    (moved,) = masked_moves(plain, changed, engine.tokenizer)
+    assert shown["changed"]
+    assert shown["blocks"][0]["after"] == pytest.approx(list(moved.after), rel=1e-5)
+    assert shown["blocks"][0]["before"] == pytest.approx(list(moved.before), rel=1e-5)
+    assert moved.after != pytest.approx(moved.before)
+    (undo,) = [button for button in at.button if button.label == "Undo all changes"]
+    undo.click().run()
+    assert not drawn(at, "attention_effect")["changed"]
+    assert at.session_state["fed"] == []
 
 
 def test_bertviz_says_that_there_are_no_neurons_to_see(look, gpt2):

@@ -27,7 +27,7 @@ REQUEST = st.builds(
     cut=st.lists(st.tuples(SMALL, SMALL), max_size=2).map(tuple), window=st.none() | st.integers(-1, 9),
     heads_off=st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 4)), max_size=2).map(tuple),
     embeddings_off=st.lists(st.sampled_from(["token", "segment", "position"]), max_size=2).map(tuple),
-    all_logits=st.booleans(),
+    all_logits=st.booleans(), feed_forward_off=st.lists(st.integers(-1, 3), max_size=2).map(tuple),
 )
 QUICK = settings(max_examples=70, deadline=None, suppress_health_check=list(HealthCheck))
 FULL = settings(max_examples=10_000, deadline=None, derandomize=False, suppress_health_check=list(HealthCheck))
@@ -79,7 +79,8 @@ def fitted(loaded, request: TraceRequest) -> TraceRequest:
         request, masked=tuple(n % length for n in request.masked), hidden=tuple(n % length for n in request.hidden),
         replaced=tuple((n % length, i % config.vocab_size) for n, i in request.replaced),
         cut=tuple((q % length, k % length) for q, k in request.cut), window=request.window and abs(request.window),
-        heads_off=tuple((a % config.num_hidden_layers, b % config.num_attention_heads) for a, b in request.heads_off))
+        heads_off=tuple((a % config.num_hidden_layers, b % config.num_attention_heads) for a, b in request.heads_off),
+        feed_forward_off=tuple(n % config.num_hidden_layers for n in request.feed_forward_off))
 
 
 def check_tasks(engines, text: str, pair: str) -> None:
@@ -203,7 +204,8 @@ def test_a_request_checks_itself(wrong):
 
 @pytest.mark.parametrize(("wrong", "message"), [
     ({"masked": (99,)}, "position 99 is outside 0 to 3"), ({"heads_off": ((9, 0),)}, "layer 9"),
-    ({"heads_off": ((0, 9),)}, "head 9"), ({"replaced": ((1, 500),)}, "vocabulary id 500"),
+    ({"heads_off": ((0, 9),)}, "head 9"), ({"feed_forward_off": (9,)}, "layer 9"),
+    ({"replaced": ((1, 500),)}, "vocabulary id 500"),
     ({"segments": (0, 1)}, "segments has 2 entries"), ({"position_order": (0, 1, 2, 99)}, "position_order 99"),
     ({"window": -1}, "window -1"),
 ])

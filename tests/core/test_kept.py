@@ -26,13 +26,14 @@ class ByModel(kept.Kept):
 
 
 def mixed_batch():
-    """Rows of other lengths, ways of attention, pairs, hidden and cut words, a word that sees nothing, a head off."""
+    """Rows of other lengths, ways of attention, pairs, hidden and cut words, a word that sees nothing, parts off."""
     nowhere = tuple((1, key) for key in range(8))
     return [TraceRequest("the dog barked all night"),
             TraceRequest("a cat slept", "she walked home", attention="causal"),
             TraceRequest("the [MASK] slept in the house all day", hidden=(2,), window=3, cut=((4, 1),)),
             TraceRequest("we walked home at night", cut=nowhere, heads_off=((0, 1),)),
-            TraceRequest("dog", parts=("hidden_states",)), TraceRequest("the cat", parts=("attention_probs",))]
+            TraceRequest("dog", parts=("hidden_states",), feed_forward_off=(1,)),
+            TraceRequest("the cat", parts=("attention_probs",))]
 
 
 def by_the_model_file(loaded, request):

@@ -55,11 +55,15 @@ def draw(here: Here) -> None:
 def _change(here: Here, layers: int, heads: int) -> dict[str, Any]:
     """What is switched off: the window's control, and what the address names; fields of a TraceRequest."""
     off, cut = heads_off(layers, heads), pairs_cut(len(here.encoding))
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
     with left:
         window = controls.choice("Window: a token sees others at most this far away", WINDOWS, "window", as_list=True)
-    right.button("Undo all changes", on_click=undo, width="stretch", disabled=not (off or cut or window != "none"))
-    return {"heads_off": off, "cut": cut, "window": None if window == "none" else int(window)}
+    with middle:
+        alone = controls.many("Feed-forward off in layer", [str(n + 1) for n in range(layers)], "fed")
+    any_change = off or cut or alone or window != "none"
+    right.button("Undo all changes", on_click=undo, width="stretch", disabled=not any_change)
+    return {"heads_off": off, "cut": cut, "window": None if window == "none" else int(window),
+            "feed_forward_off": tuple(sorted(int(n) - 1 for n in alone))}
 
 
 def _masked(here: Here) -> dict[str, tuple[int, ...]]:
@@ -182,6 +186,7 @@ def undo() -> None:
     state.set_param("off", None)
     state.set_param("cut", None)
     st.session_state["window"] = "none"
+    st.session_state["fed"] = []
 
 
 def _receive(here: Here, layers: int, heads: int) -> Callable[[Mapping[str, Any]], None]:
