@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from bert_core import load_engine
+from bert_core import TraceRequest, load_engine
 from bert_core.figures.masking import percent
 from bert_core.tasks import answer_windows, best_answers, find_entities
 from bert_core.tasks.answers import answer_probabilities
@@ -71,6 +71,22 @@ def test_the_answer_s_edge_ends_at_its_probability(context, edge):
     assert row[-1] == percent(p)
     adds_up(at, row[1])
     assert ("of 2 windows" in said(at)) == (context is LONG)
+
+
+def test_a_cosine_ends_at_the_number_of_the_verdict():
+    at = visit("tasks", view="Sentence pairs", text="A dog ran.", pair="The cat sat down.", opened="true")
+    is_ready(at)
+    traces = load_engine("twin-bert").run_many(
+        [TraceRequest(text, model="twin-bert-stsb") for text in ("A dog ran.", "The cat sat down.")])
+    first, second = (trace.hidden_states[-1, 1:-1].mean(axis=0) for trace in traces)
+    shown = drawn(at, "operands")["arrays"]["values"]
+    assert np.allclose(shown, [first, second, first * second], atol=1e-5)
+    found = re.search(r"last strip (\S+) ÷ \(length of the first (\S+) × length of the second (\S+)\) = cosine (\S+)\.",
+                      said(at))
+    summed, one, other, cosine = (float(word.replace("−", "-")) for word in found.groups())
+    assert summed / (one * other) == pytest.approx(cosine, abs=1e-4)
+    assert cosine == pytest.approx(first @ second / np.linalg.norm(first) / np.linalg.norm(second), abs=1e-4)
+    assert drawn(at, "verdict")["sides"][0]["bars"][0]["value"] == pytest.approx(cosine, abs=1e-4)
 
 
 def test_a_model_of_another_kind_says_why_not(family, monkeypatch):

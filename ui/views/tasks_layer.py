@@ -1,4 +1,4 @@
-"""Tasks: the one layer on top laid open, for one token of the sentence or of the context."""
+"""Tasks: what stands on top of the encoder laid open: a token's logit, or two sentences' cosine."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import streamlit as st
 
 from bert_core import Trace, TraceRequest
 from bert_core.figures.masking import percent
+from bert_core.measures.similarity import cosine_to, sentence_vector
 from bert_core.measures.softmax import softmax_steps
 from bert_core.measures.token_head import TokenHead, token_head
 from bert_core.tasks import Window
@@ -65,8 +66,23 @@ def of_answers(here: Here, windows: Sequence[Window], shown: int,
     st.html(_softmax(caption, "token", [f"{n} {trace.encoding.tokens[n]}" for n in rows], logits[rows], every))
 
 
-def _is_open() -> bool:
-    return controls.toggle("Open the layer, number by number", "opened")
+def of_pair(first: Trace, second: Trace, model: str) -> None:
+    """The cosine of two sentence vectors, which needs no layer."""
+    if not _is_open("cosine"):
+        return
+    vectors = [sentence_vector(trace, "mean") for trace in (first, second)]
+    products = vectors[0] * vectors[1]
+    components.mount("operands", "cosine_operands", operands.strips(f"The cosine of two sentence vectors of {model}", [
+        ("mean of the first sentence's tokens, last layer", vectors[0]),
+        ("mean of the second sentence's tokens, last layer", vectors[1]), ("first × second", products)]))
+    lengths = [float(np.linalg.norm(vector)) for vector in vectors]
+    cosine = float(cosine_to(*vectors))
+    say(f"Sum of the last strip {signed(float(products.sum()), 4, '')} ÷ (length of the first {lengths[0]:.4f} × "
+        f"length of the second {lengths[1]:.4f}) = cosine {signed(cosine, 4, '')}.")
+
+
+def _is_open(what: str = "layer") -> bool:
+    return controls.toggle(f"Open the {what}, number by number", "opened")
 
 
 def _token(trace: Trace, choices: Sequence[int], start: int) -> int:

@@ -13,6 +13,7 @@ from bert_core.tokenizer import Encoding
 from ui import components, notices, shell, state
 from ui.state import Here
 from ui.tables import Numbers
+from ui.views import tasks_layer
 from ui.views.cls_answer import answer, labels_of, side, verdict
 from ui.views.cls_reader import answers_from
 from ui.views.task_models import examples, or_example, say, share, signed, try_buttons
@@ -80,6 +81,7 @@ def _draw_similarity(here: Here, tuned: Here) -> None:
     verdict([_cosines(reader.model, traces[2 * n], traces[2 * n + 1]) for n, reader in enumerate(readers)],
             "pair_cosines", "Similarity of the two sentences")
     _draw_tokens(traces[0], traces[1], tuned.model)
+    tasks_layer.of_pair(traces[0], traces[1], tuned.model)
 
 
 def _cosines(model: str, first: Trace, second: Trace) -> dict:
