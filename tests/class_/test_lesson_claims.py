@@ -11,7 +11,7 @@ from bert_core.facts import known_sizes
 from bert_core.measures import compare, reveal
 from bert_core.measures.compare import Question, Readers
 from bert_core.measures.cost import crossover
-from bert_core.measures.mlm_head import head_steps
+from bert_core.measures.vocabulary_head import head_steps
 from bert_core.serving import Engine
 from bert_core.serving.local import LocalEngine
 from bert_core.tasks.answers import answer

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import streamlit as st
+
 from bert_core.figures import compare_cards as cards
 from bert_core.measures import compare
-from ui import components, shell
+from ui import components, controls, shell
 from ui.state import Here
-from ui.views import compare_experiment, compare_masks, compare_reveal, compare_sentence, compare_writing
+from ui.views import compare_experiment, compare_head, compare_masks, compare_reveal, compare_sentence, compare_writing
 from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, readers_of, say
 
 #: The paper's argument (Devlin et al. 2018, section 1 and 3), in two sentences.
@@ -25,10 +27,14 @@ CAUTION = (
 )
 
 
-def mount(asked: Asked, wanted: Sequence[str]) -> dict[str, compare.Reading]:
-    """Ask these readers at once and draw a card for each."""
+def mount(asked: Asked, wanted: Sequence[str], parts: tuple[str, ...] = ()) -> dict[str, compare.Reading]:
+    """Ask these readers at once and draw a card for each.
+
+    Args:
+        parts: Trace arrays to keep beside the logits.
+    """
     engine = VisitorEngine()
-    readings, gaps = compare.read(engine, asked.question, asked.readers, wanted)
+    readings, gaps = compare.read(engine, asked.question, asked.readers, wanted, parts)
     drawn = []
     for reader in wanted:
         if reader in readings:
@@ -44,8 +50,13 @@ def mount(asked: Asked, wanted: Sequence[str]) -> dict[str, compare.Reading]:
 def side_by_side(here: Here) -> None:
     """BERT both ways, GPT, and BERT with its right side hidden, on one place."""
     asked = ask(here, with_guesses=True)
-    readings = mount(asked, ("both", "left", "hidden"))
-    say(cards.side_by_side_line(readings, asked.word))
+    picture = st.container()
+    is_open = controls.toggle("Open the numbers of one guess", "opened")
+    with picture:
+        readings = mount(asked, ("both", "left", "hidden"), compare_head.PARTS if is_open else ())
+        say(cards.side_by_side_line(readings, asked.word))
+    if is_open:
+        compare_head.draw(asked, readings)
 
 
 def elmo(here: Here) -> None:

@@ -6,8 +6,8 @@ import streamlit as st
 
 from bert_core import Trace
 from bert_core.figures.masking import percent
-from bert_core.measures.mlm_head import HeadSteps, head_steps
 from bert_core.measures.predictions import piece, read_gaps
+from bert_core.measures.vocabulary_head import HeadSteps, head_steps
 from ui import components, controls, state, tables
 from ui.state import Here
 from ui.views import masking, operands

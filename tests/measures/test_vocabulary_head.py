@@ -8,8 +8,8 @@ import torch
 
 from bert_core import TraceRequest, load_engine
 from bert_core.load import load_model
-from bert_core.measures.mlm_head import head_steps
 from bert_core.measures.predictions import gap_distribution
+from bert_core.measures.vocabulary_head import head_steps
 from bert_core.trace import run_batch
 from tests.adapters.families import FAMILIES
 from tests.core.reference import open_reference
