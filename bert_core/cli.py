@@ -400,23 +400,32 @@ def _check_texts(name: str, command: Command, texts: list[str]) -> None:
 def _warn_if_cut(engine: Engine, args: argparse.Namespace, texts: list[str], where: str = "") -> None:
     """A line on standard error where the model's limit cuts the input.
 
-    The context of `answer` is read in windows and never cut; its question may be.
+    The context of `answer` is read in windows; its question may be cut.
     """
-    tokenizer = engine.loaded().tokenizer
     if args.command == "answer":
-        from bert_core.tasks.answers import cut_question
-
-        kept = tokenizer.encode(cut_question(engine.loaded(), texts[0]))
-        encoding = tokenizer.encode(texts[0])
-        dropped = encoding.dropped + len(encoding) - len(kept)
-        what = f"the question is too long: its last {dropped} tokens"
+        unread = _unread_of_answer(engine, *texts)
     else:
         pair = args.pair if args.command == "trace" else texts[1] if len(texts) > 1 else None
-        kept = tokenizer.encode(texts[0], pair)
-        dropped = kept.dropped
-        what = f"cut at the model's limit of {len(kept)} tokens; {dropped} more{_looked_at(texts[0], pair)}"
+        kept = engine.loaded().tokenizer.encode(texts[0], pair)
+        unread = (f"cut at the model's limit of {len(kept)} tokens; {kept.dropped} more{_looked_at(texts[0], pair)} "
+                  "were not read") if kept.dropped else ""
+    if unread:
+        print(f"warning: {where}{unread}", file=sys.stderr)
+
+
+def _unread_of_answer(engine: Engine, question: str, context: str) -> str:
+    """What `answer` leaves unread of its question, and of a context longer than is looked at; '' if nothing."""
+    from bert_core.tasks.answers import cut_question
+    from bert_core.tokenizer import MAX_CHARACTERS
+
+    tokenizer, said = engine.loaded().tokenizer, []
+    encoding, kept = tokenizer.encode(question), tokenizer.encode(cut_question(engine.loaded(), question))
+    dropped = encoding.dropped + len(encoding) - len(kept)
     if dropped:
-        print(f"warning: {where}{what} were not read", file=sys.stderr)
+        said.append(f"the question is too long: its last {dropped} tokens{_looked_at(question)} were not read")
+    if len(context) > MAX_CHARACTERS:
+        said.append(f"the context is too long: all behind its first {MAX_CHARACTERS:,} characters was not read")
+    return "; ".join(said)
 
 
 def _looked_at(*texts: str | None) -> str:

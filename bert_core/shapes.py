@@ -17,6 +17,8 @@ _DECLARED = {
     "ForSequenceClassification": "classification",
     "ForQuestionAnswering": "question_answering",
 }
+#: The heads that read every token's vector; transformers gives their classes no pooler.
+TOKEN_HEADS = frozenset({"token_classification", "question_answering"})
 
 
 def linear_shapes(name: str, out: int, width: int) -> Shapes:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from bert_core.config import BertConfig
 from bert_core.layout import LAYOUTS, layout_for
 from bert_core.loading.errors import LoadError
-from bert_core.shapes import Shapes, encoder_shapes, head_shapes, pooled_heads, possible_heads
+from bert_core.shapes import TOKEN_HEADS, Shapes, encoder_shapes, head_shapes, pooled_heads, possible_heads
 
 T = TypeVar("T")
 
@@ -77,6 +77,9 @@ def canonical_names(tensors: Mapping[str, T], config: BertConfig) -> dict[str, T
 def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
     """Check the tensors of a checkpoint against its config.
 
+    A pooler beside a head that reads every token is no part of the model, as
+    in transformers: nothing trained it for what the encoder has become.
+
     Args:
         found: canonical name -> shape of every tensor in the checkpoint.
 
@@ -84,7 +87,7 @@ def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
         LoadError: a tensor is missing, has another shape, or is unknown; a head
             lacks the pooler that it reads.
     """
-    layout = layout_for(config)
+    layout, unread = layout_for(config), set()
     wanted, heads = encoder_shapes(config), set()
     for head in possible_heads(config):
         shapes = head_shapes(config, head)
@@ -98,9 +101,13 @@ def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
     if on_pooler and "pooler" not in heads:
         raise LoadError(f"the {on_pooler[0]} head reads the pooler's output, and the weights have no pooler: "
                         f"{layout.pooler}.weight is missing")
+    if "pooler" in heads and heads & TOKEN_HEADS and not on_pooler:  # left from the base that the task was tuned on
+        heads.remove("pooler")
+        unread = head_shapes(config, "pooler").keys()
+        wanted = {name: shape for name, shape in wanted.items() if name not in unread}
     if heads & {"mlm", "lm"} and not config.tie_word_embeddings:
         wanted[layout.decoder] = (config.vocab_size, config.table_width)
-    _compare(found, wanted, ignored={layout.decoder})
+    _compare(found, wanted, ignored={layout.decoder, *unread})
     return Plan(wanted, frozenset(heads))
 
 

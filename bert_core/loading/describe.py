@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bert_core.config import BertConfig
 from bert_core.layout import layout_for
-from bert_core.shapes import Shapes
+from bert_core.shapes import TOKEN_HEADS, Shapes
 
 #: Head -> the command that needs it.
 TASKS = {
@@ -72,6 +72,6 @@ def gaps(config: BertConfig, heads: frozenset[str]) -> Mapping[str, str]:
     if layout.segment is None:
         found["segment_embeddings"] = f"{config.model_type} has no segment embeddings"
     if "pooler" not in heads:
-        has_none = layout.pooler is None
-        found["pooled_output"] = f"{config.model_type} has no pooler" if has_none else "no pooler was saved"
+        reason = "its head reads every token, not a pooled [CLS]" if heads & TOKEN_HEADS else "no pooler was saved"
+        found["pooled_output"] = f"{config.model_type} has no pooler" if layout.pooler is None else reason
     return found

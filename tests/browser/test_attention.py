@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from bert_core import TraceRequest, load_engine
+from bert_core.facts import read_facts
 from bert_core.figures.attention import heads_payload
 from bert_core.measures.attention import MapOptions, shown_map
 from bert_core.trace import Trace
@@ -312,6 +313,14 @@ def test_the_picture_can_be_saved(visitor, trace, kind):
     if kind == "SVG":
         assert data.count(b"<path") > 50
         assert b"chased" in data
+
+
+def test_published_heads_are_given_as_published(visitor):
+    page = visitor.open("attention", view="Roles", text="The dog barked.")
+    cells = page.locator('.roles-scroll td[data-column="bert-base, published"]')
+    published = {f"{one['head']}: {one['accuracy']:.1f} % ({one['baseline']:.1f} %)"
+                 for one in read_facts("heads")["head"]}
+    becomes(page, lambda: set(cells.all_inner_texts()), published)
 
 
 @pytest.mark.parametrize(("view", "table"), [("Roles", ".roles-scroll"), ("Attribution", ".strips-scroll")])

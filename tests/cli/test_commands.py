@@ -154,6 +154,17 @@ def test_a_long_question_is_cut_and_said(run, tiny_qa):
     assert json.loads(out)["text"] in "the dog"
 
 
+def test_of_a_context_too_long_to_be_looked_at_that_is_said(run, tiny_qa, monkeypatch):
+    monkeypatch.setattr("bert_core.tokenizer.MAX_CHARACTERS", 92)
+    unread = "the context is too long: all behind its first 92 characters was not read"
+    for question, said in (("who?", unread), ("who " * 30, f"the question is too long: its last 5 tokens of the first "
+                                              f"92 characters, and all behind them, were not read; {unread}")):
+        code, out, error = run("answer", question, "the dog slept . " * 6, "--model", tiny_qa, "--json")
+        assert (code, error) == (0, f"warning: {said}\n")
+        assert json.loads(out)["end"] <= 92
+    assert run("answer", "who?", "the dog slept . " * 5, "--model", tiny_qa)[2] == ""
+
+
 def test_embed_is_the_normalised_mean_of_the_words(run, tiny_bert):
     from bert_core import TraceRequest, load_engine
 

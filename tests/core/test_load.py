@@ -285,6 +285,19 @@ def test_code_in_a_folder_never_runs(folder):
     assert not ran.exists()
 
 
+@pytest.mark.parametrize("name", ["tiny_ner", "tiny_qa"])
+def test_a_pooler_that_the_head_does_not_read_is_no_part_of_the_model(name, request, tmp_path):
+    whole = request.getfixturevalue(name)
+    folder = shutil.copytree(whole, tmp_path / "task")
+    pooler = {"bert.pooler.dense.weight": torch.randn(15, 15), "bert.pooler.dense.bias": torch.randn(15)}
+    save_file(load_file(folder / "model.safetensors") | pooler, folder / "model.safetensors")
+    loaded = load_model(str(folder))
+    assert "pooler" not in loaded.model.heads
+    assert loaded.info.parameters == load_model(whole).info.parameters
+    assert loaded.gaps["pooled_output"] == "its head reads every token, not a pooled [CLS]"
+    assert not run_batch(loaded, [TraceRequest("the dog")])[0].has("pooled_output")
+
+
 def test_an_untied_decoder_is_used_and_counted(checkpoint):
     from tests.core.reference import open_reference
 

@@ -34,7 +34,7 @@ def ours(loaded, inputs) -> dict[str, torch.Tensor]:
 
 
 def check(name: str, folder: Path, architecture: str) -> None:
-    """Export, open with transformers strictly, compare tokenizer and every output."""
+    """Export, open with transformers strictly, compare size, tokenizer and every output."""
     import transformers
 
     assert main(["export", name, str(folder)]) == 0
@@ -44,6 +44,7 @@ def check(name: str, folder: Path, architecture: str) -> None:
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
     assert not report["mismatched_keys"]
+    assert loaded.info.parameters == sum(p.numel() for p in model.parameters())
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     encoded = [loaded.tokenizer.encode(text) for text in SENTENCES]
     for text, own in zip(SENTENCES, encoded, strict=True):
