@@ -29,9 +29,10 @@ PAGES = {
     "Learn": (("pretrain", "Pre-train"), ("finetune", "Fine-tune")),
     "Study": (("family", "Family"), ("code", "Code"), ("class", "Class")),
 }
-#: Pages that have a sentence of their own, or none: the shared fields are kept but not shown there.
+#: Pages that have a sentence of their own, or none: the shared fields are kept, and shown while they have the focus.
 OWN_SENTENCE = ("pretrain", "finetune")
-NO_SENTENCE = '[data-testid="stHorizontalBlock"]:has(> * .st-key-text) { display: none; }'
+NO_SENTENCE = ('[data-testid="stHorizontalBlock"]:has(> * .st-key-text):not(:focus-within) '
+               "{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }")
 #: The page at the bare address.
 FIRST = "masking"
 

@@ -26,7 +26,8 @@ PIECES = ("the dog", "[MASK]", "[CLS]", "🙂👩‍👩‍👧‍👦", "שלו
 KEYS = ("text", "pair", "model", "view", "layer", "head", "token", "mask", "at", "look", "off", "cut", "step", "cell",
         "word", "own", "lines", "size", "layers", "hidden", "heads", "stage", "line", "task", "way", "run", "over",
         "film", "frame", "experiment", "lesson", "room", "present", "changed", "explain", "nsp", "bertviz", "cost",
-        "shown", "seed", "rate", "write", "behind", "other", "start", "segments", "tune", "look", "length", "tour")
+        "shown", "seed", "rate", "write", "behind", "other", "start", "segments", "tune", "look", "length", "tour",
+        "fed", "opened", "edge", "guess", "pick", "temperature", "class")
 #: Longest query string that is asked for, in characters.
 LONGEST_LINK = 6000
 #: Page, parameters that open its uploader, and name of the file.
@@ -115,20 +116,13 @@ def some_file(draw: random.Random) -> bytes:
 # --- one random input each ---------------------------------------------------------
 
 
-def sentence_field(visitor, label: str = "Sentence"):
-    """A shared input; pages with a sentence of their own hide it, so another page is opened there."""
-    if any(f"/{name}" in visitor.page.url for name in shell.OWN_SENTENCE):
-        visitor.open("tokens")
-    return visitor.page.get_by_label(label, exact=True)
-
-
 def type_anything(visitor, draw: random.Random) -> None:
     """Type into one of the shared inputs, and wait until the page has drawn for what the inputs hold."""
     if draw.random() < 0.3:
         visitor.open(draw.choice(PAGES))
     label = draw.choice(("Sentence", "Sentence", "Sentence", "Second sentence"))
     text = some_text(draw).replace("\r", " ").replace("\n", " ")
-    sentence_field(visitor, label).fill(text)
+    visitor.page.get_by_label(label, exact=True).fill(text)
     visitor.page.wait_for_function(DRAWN, timeout=PATIENCE)
 
 
@@ -165,7 +159,7 @@ def check_it_answers(visitor, n: int) -> None:
     """No exception on the page, nothing of the input ran, and a new sentence is drawn."""
     visitor.wait_ready()
     visitor.no_traceback()
-    sentence_field(visitor).fill(f"Answer [MASK] {n}.")
+    visitor.page.get_by_label("Sentence", exact=True).fill(f"Answer [MASK] {n}.")
     visitor.wait_ready(f"Answer [MASK] {n}.")
     visitor.no_traceback()
     assert visitor.page.evaluate("window.hacked") is None
