@@ -43,9 +43,9 @@ def strips(at) -> list[dict]:
 
 
 def sums(at) -> list[tuple[str, ...]]:
-    """(sum, bias, logit, probability) of each line of words."""
+    """(sum, bias, logit, the run's own, probability) of each line of words."""
     words = re.sub(r"</?strong>", "", said(at))
-    return re.findall(r"last strip (\S+) \+ bias (\S+) = (\S+), by softmax ([^<]+?)\.<", words)
+    return re.findall(r"last strip (\S+) \+ bias (\S+) = (\S+); the run itself gave (\S+), by softmax ([^<]+?)\.<", words)
 
 
 @pytest.mark.parametrize("is_true", [True, False])
@@ -67,7 +67,8 @@ def test_both_end_at_the_probabilities_of_their_runs(is_true):
         assert values[3].sum() == pytest.approx(summed, abs=2e-4)
         assert summed + bias == pytest.approx(float(row[number]), abs=3e-4)
         assert logit == pytest.approx(float(row[number]), abs=2e-4)
-        assert found[3] == percent(softmax(row)[number])
+        assert float(found[3].replace("−", "-")) == pytest.approx(float(row[number]), abs=1e-4)
+        assert found[4] == percent(softmax(row)[number])
 
 
 def test_it_is_closed_until_it_is_asked_for_and_another_model_says_why_not(family, monkeypatch):

@@ -79,8 +79,10 @@ def _one(reading: Reading, name: str, number: int) -> None:
         *([(f"“{token}” at position {steps.source}, last layer", steps.hidden)] if _same_width(steps) else []),
         ("after the head's dense layer and LayerNorm", steps.transformed), (f"vector of “{name}”", steps.vectors[0]),
         ("product", steps.products[0])]))
-    summed, bias, logit = (signed(float(one), 4) for one in (steps.products.sum(), steps.biases[0], steps.logits[0]))
-    say(f"Sum of the last strip {summed} + bias {bias} = **{logit}**, by softmax **{_probability(steps)}**.")
+    summed, bias, logit, traced = (signed(float(one), 4) for one in (
+        steps.products.sum(), steps.biases[0], steps.logits[0], steps.traced[0]))
+    say(f"Sum of the last strip {summed} + bias {bias} = {logit}; the run itself gave **{traced}**, by softmax "
+        f"**{_probability(steps)}**.")
 
 
 def _same_width(steps: HeadSteps) -> bool:
