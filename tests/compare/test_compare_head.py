@@ -45,7 +45,8 @@ def strips(at) -> list[dict]:
 def sums(at) -> list[tuple[str, ...]]:
     """(sum, bias, logit, the run's own, probability) of each line of words."""
     words = re.sub(r"</?strong>", "", said(at))
-    return re.findall(r"last strip (\S+) \+ bias (\S+) = (\S+); the run itself gave (\S+), by softmax ([^<]+?)\.<", words)
+    line = r"last strip (\S+) \+ bias (\S+) = (\S+); the run itself gave (\S+), by softmax ([^<]+?)\.<"
+    return re.findall(line, words)
 
 
 @pytest.mark.parametrize("is_true", [True, False])
