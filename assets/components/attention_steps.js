@@ -182,8 +182,10 @@ function drawOperands(view, parent) {
   });
   const bars = child(parent, "figure", "steps-norms");
   parent.append(bars); // below the strips, of which there may be more now
-  bars.hidden = view.step !== 5;
+  const elsewhere = view.step === NEURONS && view.data.elsewhere;
+  bars.hidden = view.step !== 5 && !elsewhere;
   if (view.step === 5) drawNorms(view, bars);
+  else if (elsewhere) drawElsewhere(view, bars);
 }
 
 // names: of the numbers, where they are no dimensions.

@@ -56,3 +56,16 @@ function neuronStrips({ data, neuron }) {
     ["after LayerNorm: hidden_states", a.layer_output.data, "the layer's output, the next layer's input"],
   ];
 }
+
+// The shipped sentences' tokens on which the chosen neuron gives most.
+function drawElsewhere({ data, neuron }, parent) {
+  const list = make("ol", "steps-elsewhere");
+  for (const [before, token, after, value] of data.elsewhere[neuron]) {
+    const line = make("li"), text = make("span", "", before, { dir: "auto" });
+    text.append(make("b", "", token), after);
+    line.append(text, make("span", "", readNumber(value)));
+    list.append(line);
+  }
+  const title = `Neuron ${data.arrays.neurons.data[neuron]} in the shipped sentences: where it gives most`;
+  parent.replaceChildren(make("figcaption", "steps-title", title), list);
+}

@@ -122,7 +122,8 @@ def measure_roles(engine: Engine, model: str | None, corpus: Sequence[Sentence] 
     fixed: list[list[Array]] = [[] for _ in RELATIONS]  # each (2, offsets) of bool
     halves: list[list[int]] = [[] for _ in RELATIONS]
     places = []
-    for number, (sentence, trace) in enumerate(zip(corpus, _corpus_traces(engine, model, corpus), strict=True)):
+    traces = corpus_traces(engine, model, corpus, ("attention_probs",))
+    for number, (sentence, trace) in enumerate(zip(corpus, traces, strict=True)):
         targets = word_targets(trace, len(sentence.words))  # (L, H, W)
         places.append(place_shares(trace))
         for name, dependent, head in sentence.relations:
@@ -139,9 +140,11 @@ def measure_roles(engine: Engine, model: str | None, corpus: Sequence[Sentence] 
     )
 
 
-def _corpus_traces(engine: Engine, model: str | None, corpus: Sequence[Sentence]) -> Iterator[Trace]:
-    """The attention of every sentence, so few at a time that others get their turn."""
-    requests = [TraceRequest(" ".join(s.words), model=model, parts=("attention_probs",)) for s in corpus]
+def corpus_traces(
+    engine: Engine, model: str | None, corpus: Sequence[Sentence], parts: tuple[str, ...]
+) -> Iterator[Trace]:
+    """A Trace of every sentence, so few at a time that others get their turn, and none kept."""
+    requests = [TraceRequest(" ".join(s.words), model=model, parts=parts) for s in corpus]
     for first in range(0, len(requests), SENTENCES_A_CALL):
         yield from engine.run_many(requests[first:first + SENTENCES_A_CALL], keep=False)
 

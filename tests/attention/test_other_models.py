@@ -13,6 +13,7 @@ from bert_core.measures.ablation import masked_moves
 from bert_core.measures.attention import head_numbers
 from bert_core.measures.attribution import Target, finish, leave_one_out
 from bert_core.measures.heads import PLACES, place_shares
+from bert_core.measures.neurons import corpus_activations, strongest_places
 from bert_core.trace import Trace, TraceRequest, run_batch
 from tests.payloads import drawn, is_ready, said, visit
 from ui import state
@@ -80,6 +81,14 @@ def test_the_neurons_are_sent_while_their_step_is_open(look, checkpoint):
     assert np.array_equal(shown["arrays"]["activations"], trace.intermediate[1][:, neurons].T)
     assert np.array_equal(shown["arrays"]["layer_output"], trace.hidden_states[2, 2])
     assert np.array_equal(shown["arrays"]["output"], trace.attention_output[1, 2])
+
+
+def test_where_else_a_neuron_is_strong_is_told_when_it_is_asked_for(look):
+    assert "elsewhere" not in drawn(look("twin-bert", "Step by step", step=7), "attention_steps")
+    shown = drawn(look("twin-bert", "Step by step", step=7, layer=3, elsewhere="true"), "attention_steps")
+    found = corpus_activations(state.engine(), "twin-bert", 2)
+    assert [[tuple(place) for place in places] for places in shown["elsewhere"]] == [
+        list(strongest_places(found, neuron)) for neuron in shown["arrays"]["neurons"]]
 
 
 def test_the_feed_forward_part_of_layers_is_left_out_and_put_back(look, checkpoint):

@@ -257,6 +257,9 @@ def test_a_neuron_s_operands_add_up_on_screen(visitor, engine):
 
     holds(page, agree)
     visitor.in_address("step=7")
+    page.get_by_text("Where else are these neurons strong?").click()
+    expect(page.get_by_text(f"Neuron {number} in the shipped sentences")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".steps-elsewhere li")).to_have_count(5)
     visitor.no_traceback()
 
 

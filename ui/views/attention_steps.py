@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import streamlit as st
 
 from bert_core import MissingPart
-from bert_core.measures import feed_forward
+from bert_core.measures import feed_forward, neurons
 from bert_core.measures.head_steps import PARTS, HeadSteps, head_steps
-from ui import chips, components, notices, state
+from ui import chips, components, controls, notices, state
 from ui.state import Here
 from ui.views import attention, operands
 
 #: q.k, scale, mask, softmax, weighted values, projection, feed-forward.
 STEPS = 7
+ELSEWHERE = "Where else are these neurons strong?"
 
 
 def draw(here: Here) -> None:
@@ -38,8 +40,12 @@ def draw(here: Here) -> None:
         "layer": layer, "head": head, "query": query, "step": step, "layers": layers, "heads": heads,
         "activation": operands.activation_name(trace.config.hidden_act),
     }
-    components.mount("attention_steps", "attention_steps", components.pack(header, arrays),
-                     on_event=_receive(layers, heads, len(trace)))
+    picture = st.container()
+    if wide and controls.toggle(ELSEWHERE, "elsewhere"):
+        header["elsewhere"] = _elsewhere(here.model, layer, arrays["neurons"].tolist())
+    with picture:
+        components.mount("attention_steps", "attention_steps", components.pack(header, arrays),
+                         on_event=_receive(layers, heads, len(trace)))
 
 
 def _arrays(steps: HeadSteps) -> dict[str, np.ndarray]:
@@ -51,6 +57,17 @@ def _arrays(steps: HeadSteps) -> dict[str, np.ndarray]:
 def _neurons(steps: feed_forward.FeedForward) -> dict[str, np.ndarray]:
     return {name: array.astype(np.int32 if name == "neurons" else np.float32) for name, array in steps._asdict().items()
             if name != "output"} | {"layer_output": steps.output.astype(np.float32)}
+
+
+def _elsewhere(model: str, layer: int, numbers: list[int]) -> list[list[neurons.Place]]:
+    """For each of these neurons, where in the shipped sentences it gives most."""
+    found = state.shared(_activations, model, layer)
+    return [list(neurons.strongest_places(found, number)) for number in numbers]
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the shipped sentences …")
+def _activations(model: str, layer: int) -> neurons.Activations:
+    return neurons.corpus_activations(state.engine(), model, layer)
 
 
 def _position(count: int) -> Callable[[str], int]:
