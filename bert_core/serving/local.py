@@ -65,13 +65,12 @@ class LocalEngine:
         return self.models.get(name or self.default, precision)
 
     def _load(self, name: str, precision: str) -> Loaded:
-        if self.check is not None and name != self.default:
-            self.check(name)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        if precision == "fp32":
-            loaded = load_model(name, torch.float32, device)
-        else:
+        if precision != "fp32":
             loaded = with_dtype(self.loaded(name), DTYPES[precision])
+        else:
+            if self.check is not None and name != self.default:
+                self.check(name)
+            loaded = load_model(name, torch.float32, "cuda" if torch.cuda.is_available() else "cpu")
         if self.pack and isinstance(loaded.model, Model):
             loaded = replace(loaded, model=packed(loaded.model))
             return_freed()  # the plain matrices
@@ -102,9 +101,10 @@ class LocalEngine:
             for name, precision in {(r.model, r.precision) for r in missing}:
                 self.loaded(name, precision)  # here, so that the worker never waits for a disk
             self._ensure_worker()
-            most = self.room.most_a_visitor
+            most, call = self.room.most_a_visitor, None
             for start in range(0, len(missing), most):
-                tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=start > 0)
+                tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=call)
+                call = tickets[0].call
                 for ticket, trace in zip(tickets, _answers(tickets, seconds), strict=True):
                     traces[ticket.request] = trace
                     if keep:

@@ -165,6 +165,19 @@ def test_an_unknown_model_is_one_clear_line(engine):
         LocalEngine("no such model!")
 
 
+def test_a_model_made_here_is_no_name_to_check_in_any_precision(tiny_bert):
+    def check(name):
+        raise LoadError(f"{name} is not for you")
+
+    engine = LocalEngine(tiny_bert, check=check)
+    engine.register(replace(engine.loaded(), name="made here"))
+    for precision in ("fp32", "bf16", "fp64"):
+        assert engine.run(TraceRequest("dog", model="made here", precision=precision)).model == "made here"
+        with pytest.raises(LoadError, match="not for you"):
+            engine.run(TraceRequest("dog", model="elsewhere", precision=precision))
+    engine.close()
+
+
 def test_precisions_are_kept_apart(engine):
     request = dict(text="the [MASK] barked")
     exact, double = engine.run(TraceRequest(**request)), engine.run(TraceRequest(**request, precision="fp64"))

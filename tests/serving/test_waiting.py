@@ -157,3 +157,53 @@ def test_work_whose_step_was_the_last_before_the_end_is_given_up():
     with pytest.raises(Stopped):
         work.future.result(timeout=0)
     assert len(room) == 0
+
+
+def test_the_rest_of_an_older_call_gives_way_to_a_newer_ones_work():
+    """It comes between two steps, when nothing of the newer call waits."""
+    room = WaitingRoom()
+    older = room.enter([ask("a")], "ann")
+    assert room.next_batch(16) == older
+    (work,) = room.enter([ask("gradients")], "ann", work=iter(()))
+    assert room.next_batch(16) == [work]
+    (rest,) = room.enter([ask("b")], "ann", goes_on=older[0].call)
+    room.put_back(work)
+    with pytest.raises(Superseded):
+        rest.future.result(timeout=0)
+    assert room.next_batch(16) == [work]
+
+
+def test_the_rest_of_a_newer_call_supersedes_that_of_an_older_one():
+    room = WaitingRoom()
+    calls = []
+    for text in ("older", "newer"):
+        calls += room.enter([ask(text)], "ann")
+        assert room.next_batch(16) == calls[-1:]
+    (older,) = room.enter([ask("rest of the older")], "ann", goes_on=calls[0].call)
+    (newer,) = room.enter([ask("rest of the newer")], "ann", goes_on=calls[1].call)
+    with pytest.raises(Superseded):
+        older.future.result(timeout=0)
+    with pytest.raises(Superseded):
+        room.enter([ask("more of the older")], "ann", goes_on=calls[0].call)
+    assert room.next_batch(16) == [newer]
+
+
+def test_who_types_faster_than_the_turn_comes_round_keeps_the_place():
+    room = WaitingRoom()
+    room.enter([ask("he")], "ann")
+    for who in ("bo", "cy"):
+        room.enter([ask(who)], who)
+    room.enter([ask("hel")], "ann")
+    assert [texts(room.next_batch(1)) for _ in range(3)] == [["hel"], ["bo"], ["cy"]]
+
+
+def test_work_that_was_put_back_stands_behind_whoever_came_meanwhile():
+    room = WaitingRoom()
+    older = room.enter([ask("a")], "ann")
+    assert room.next_batch(16) == older
+    (work,) = room.enter([ask("gradients")], "ann", work=iter(()))
+    assert room.next_batch(16) == [work]
+    room.enter([ask("b")], "ann", goes_on=older[0].call)
+    (other,) = room.enter([ask("c")], "bo")
+    room.put_back(work)
+    assert [room.next_batch(1) for _ in range(2)] == [[other], [work]]
