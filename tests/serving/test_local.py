@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.local import LocalEngine
 from bert_core.serving.waiting import Busy, Stopped, TimedOut
 from bert_core.trace import TraceRequest, run_batch
+from tests.waiting import gate_passes, wait_until
 
 WORDS = ["the", "dog", "barked", "all", "night", "in", "a", "garden", "and", "we", "walked", "home", "to", "paris"]
 
@@ -118,6 +120,25 @@ def test_waiting_requests_share_a_pass(engine, monkeypatch):
     for thread in threads:
         thread.join(timeout=240)
     assert sizes == [1, 8]
+
+
+def test_what_a_whole_class_asks_for_is_run_once(engine, monkeypatch):
+    taken, gate = gate_passes(monkeypatch)
+    shown = [TraceRequest("the teacher's sentence"), TraceRequest("the teacher's sentence", masked=(1,))]
+    with ThreadPoolExecutor(9) as visitors:
+        first = visitors.submit(engine.run, TraceRequest("dog"))
+        assert taken.wait(60)
+        asked = [visitors.submit(engine.run, shown[n % 2], f"follower {n}") for n in range(8)]
+        wait_until(lambda: len(engine.room) == 8)
+        rows = []
+        slow = local.run_batch
+        monkeypatch.setattr(local, "run_batch", lambda loaded, requests: rows.append(requests) or slow(loaded, requests))
+        gate.set()
+        got = [answer.result(60) for answer in asked]
+        first.result(60)
+    assert [len(requests) for requests in rows] == [2]
+    assert [trace.request.masked for trace in got] == [(), (1,)] * 4
+    assert len({id(trace) for trace in got}) == 2
 
 
 def test_one_wrong_request_fails_alone(engine):
