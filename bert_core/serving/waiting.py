@@ -1,9 +1,10 @@
 """Who waits for a pass, and who goes next: fair between visitors, newest first within one.
 
 While someone types, only their newest request is worth computing: an older one
-that still waits is superseded, and gives its place in the queue to the newer. Between visitors the turn goes round, so that
-one with many requests can't hold up the others. Only waiting is limited here;
-who asked says how long it may take with the work (ALTOGETHER).
+that still waits is superseded, and gives its place in the queue to the newer.
+Between visitors the turn goes round, so that one with many requests can't hold
+up the others. Only waiting is limited here; who asked says how long it may take
+with the work (ALTOGETHER).
 """
 
 from __future__ import annotations
