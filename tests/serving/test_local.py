@@ -162,6 +162,33 @@ def test_one_wrong_request_fails_alone(engine):
 def test_the_same_request_comes_from_the_cache(engine):
     request = TraceRequest(text="the dog")
     assert engine.run(request) is engine.run(request)
+    assert engine.run(replace(request, model=engine.default)) is engine.run(request)
+
+
+def test_a_request_that_stands_in_a_call_twice_is_run_once(engine, monkeypatch):
+    rows, run = [], local.run_batch
+    monkeypatch.setattr(local, "run_batch", lambda loaded, asked: rows.append(len(asked)) or run(loaded, asked))
+    engine.room.most = engine.room.most_a_visitor = 1
+    dog, cat = TraceRequest("dog"), TraceRequest("cat")
+    first, other, again = engine.run_many([dog, cat, dog], keep=False)
+    assert first is again
+    assert other.encoding.text == "cat"
+    assert rows == [1, 1]
+
+
+def test_the_worker_never_waits_for_a_disk(engine, checkpoint, monkeypatch):
+    readers, load = [], local.load_model
+    monkeypatch.setattr(local, "load_model",
+                        lambda *args: readers.append(threading.current_thread().name) or load(*args))
+    names = [checkpoint("BertForPreTraining", seed=seed) for seed in (4, 5)]
+    engine.run_many([TraceRequest("dog", model=name) for name in names])
+    assert readers == [threading.current_thread().name] * 2
+
+
+def test_another_familys_model_runs_as_it_is(family):
+    engine = LocalEngine(family("GPT-2"))
+    assert engine.run(TraceRequest("the dog")).has("lm_logits")
+    engine.close()
 
 
 def test_the_cache_is_bounded_by_bytes(tiny_bert):

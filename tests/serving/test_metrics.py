@@ -3,8 +3,10 @@
 import socket
 import struct
 import threading
+from types import SimpleNamespace
 
 import pytest
+from prometheus_client import REGISTRY
 
 from bert_core.serving import metrics
 from bert_core.serving.local import LocalEngine
@@ -50,6 +52,33 @@ def test_requests_are_counted_and_no_text_leaks(server, tiny_bert):
     engine.close()
     assert (value("both_ways_requests_total"), value("both_ways_cache_hits_total")) == (before[0] + 3, before[1] + 2)
     assert "secret" not in fetch(f"{address}/metrics")[1]
+
+
+def two_steps(loaded, request):
+    yield
+
+
+def test_calls_and_waits_are_counted_too(tiny_bert):
+    def counted() -> list[float]:
+        return [REGISTRY.get_sample_value(name) for name in (
+            "both_ways_requests_total", "both_ways_latency_seconds_count", "both_ways_batch_size_count")]
+
+    engine, before = LocalEngine(tiny_bert), counted()
+    engine.run_many([TraceRequest("dog"), TraceRequest("cat")])
+    assert [now - then for now, then in zip(counted(), before, strict=True)] == [2, 1, 1]
+    engine.call(two_steps, TraceRequest("dog"))
+    assert counted()[0] - before[0] == 3
+    engine.close()
+
+
+def test_what_waits_is_told_before_each_pass(tiny_bert, monkeypatch):
+    told = []  # other tests' engines tell the gauge too
+    monkeypatch.setattr(metrics, "waiting", SimpleNamespace(set=told.append))
+    monkeypatch.setattr("bert_core.serving.local.MAX_BATCH", 1)
+    engine = LocalEngine(tiny_bert)
+    engine.run_many([TraceRequest(f"dog {n}") for n in range(3)])
+    engine.close()
+    assert [number for number in told if number] == [2, 1]
 
 
 @pytest.mark.parametrize("port", ["http", "0", "65536", "-1", "²", "٨٠", "8080 ", "1e3"])
