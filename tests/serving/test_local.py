@@ -264,6 +264,7 @@ def in_steps(loaded, request, count, log):
     for _ in range(count):
         log.append(request.text)
         yield
+    assert request.model == loaded.name
     return loaded.tokenizer.encode(request.text).tokens
 
 
