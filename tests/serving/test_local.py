@@ -372,6 +372,14 @@ def test_a_panic_ends_neither_the_worker_nor_another_visitors_wait(steps, engine
     assert engine._worker is worker
 
 
+def test_a_worker_that_has_died_is_replaced(engine):
+    engine._worker = dead = threading.Thread(target=lambda: None)
+    dead.start()
+    dead.join()
+    assert len(engine.run_many([TraceRequest("the dog")], seconds=10)) == 1
+    assert engine._worker is not dead
+
+
 def test_a_callers_own_slow_batches_do_not_use_up_its_time(tiny_bert, monkeypatch):
     slow = LocalEngine(tiny_bert, pack=False)
     monkeypatch.setattr(local, "run_batch", lambda *batch: time.sleep(0.4) or run_batch(*batch))

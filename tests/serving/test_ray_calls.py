@@ -1,4 +1,4 @@
-"""Calls to a cluster, with responses that are made up: what a visitor is told, what is asked again and what given up."""
+"""Calls to a cluster, with responses that are made up: what a visitor is told, what is asked again or given up."""
 
 from __future__ import annotations
 
