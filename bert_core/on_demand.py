@@ -51,6 +51,10 @@ def halved(table: Tensor) -> Halved | None:
     return found
 
 
+class _Whole(dict[str, Tensor]):
+    """Plain weights that a weak reference may point to."""
+
+
 class OnDemand(Mapping[str, Tensor]):
     """A model's weights, some of them held as the way to make them.
 
@@ -64,6 +68,7 @@ class OnDemand(Mapping[str, Tensor]):
 
     def __init__(self, entries: Mapping[str, Tensor | Make]):
         self._entries = dict(entries)
+        self._whole: Callable[[], _Whole | None] = lambda: None
 
     def __getitem__(self, name: str) -> Tensor:
         found = self._entries[name]
@@ -74,6 +79,15 @@ class OnDemand(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def whole(self) -> Mapping[str, Tensor]:
+        """Every tensor made, once for all who have them at the same time; gone with the last of those."""
+        with _one_at_a_time:
+            found = self._whole()
+            if found is None:
+                found = _Whole(self)
+                self._whole = weakref.ref(found)
+        return found
 
     def rows(self, name: str, ids: Tensor) -> Tensor:
         """(...) row numbers -> (..., width) of the table `name`."""

@@ -67,7 +67,7 @@ class Start:
             serve_if_asked(lambda: self.ready)
             state.start_engine()
             self.ready = True
-        except Exception as error:  # a thread has nobody else to tell
+        except BaseException as error:  # a thread has nobody else to tell; a tokenizer's panic is no Exception
             self.problem = " ".join(str(error).split()) or type(error).__name__
             logging.getLogger("both_ways").error("not ready: %s", self.problem)
 

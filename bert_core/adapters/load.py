@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from bert_core.adapters.tokenizers import read_other_tokenizer
 from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig
 from bert_core.loading.describe import head_gaps
 from bert_core.loading.errors import LoadError
-from bert_core.loading.files import check_finite, read_headers
+from bert_core.loading.files import FLOATS, Stored, check_finite, read_headers, read_tensors
 from bert_core.model import Inputs
 from bert_core.tokenizer import Tokenizer
 
@@ -66,7 +67,7 @@ def load_adapted(
     with quiet():
         theirs = _their_config(folder)
         auto, head = _auto_class(theirs)
-        _check_size(auto, theirs, sum(math.prod(place.shape) for place in stored.values()))
+        _check_stored(auto, theirs, stored)
         module = _read(auto, folder, dtype, device)
     config = translate(theirs, head, _unused_positions(module))
     model = _wrap(module, config, head)
@@ -136,15 +137,25 @@ def _auto_class(config) -> tuple[Any, str | None]:
     return transformers.AutoModel, None
 
 
-def _check_size(auto, config, stored: int) -> None:
-    """Build without memory and compare with what the file holds, so that a config can't ask for more."""
+def _check_stored(auto, config, stored: Mapping[str, Stored]) -> None:
+    """Build without memory and compare with what the file holds: no config may ask for more, no weights be no floats.
+
+    transformers would turn whole numbers, or the real part of complex ones, into weights.
+    """
     try:
         with torch.device("meta"):
-            wanted = sum(p.numel() for p in auto.from_config(config, attn_implementation="eager").parameters())
+            parameters = dict(auto.from_config(config, attn_implementation="eager").named_parameters())
     except Exception as error:
         raise LoadError(f"transformers can't build it ({first_line(error)})") from None
-    if wanted > 2 * stored + 1_000_000:
-        raise LoadError(f"config.json describes {wanted:,} parameters; the weights hold {stored:,}")
+    wanted, held = (sum(math.prod(one.shape) for one in some.values()) for some in (parameters, stored))
+    if wanted > 2 * held + 1_000_000:
+        raise LoadError(f"config.json describes {wanted:,} parameters; the weights hold {held:,}")
+    # a checkpoint and its model may differ by one prefix; what is no parameter (an older file's masks) isn't read
+    names = parameters.keys() | {name.partition(".")[2] for name in parameters}
+    for name, place in stored.items():
+        current = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
+        if place.kind not in FLOATS and not names.isdisjoint((current, current.partition(".")[2])):
+            read_tensors(stored, [name])  # says what it holds
 
 
 def _read(auto, folder: Path, dtype: torch.dtype, device: str) -> torch.nn.Module:

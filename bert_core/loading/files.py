@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 MAX_JSON = 64 * 2**20
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-#: What weights may be; whole numbers, or less than a byte each, stand for others by a scale that isn't read.
-_FLOATS = ("float64", "float32", "float16", "bfloat16")
+#: What weights may be, by the word in a header; whole numbers, or less than a byte each, stand for others by a scale
+#: that isn't read.
+FLOATS = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
 
 @dataclass(frozen=True)
 class Stored:
-    """Where one tensor lies: the file, its name in there, and its shape."""
+    """Where one tensor lies: the file, its name in there, its shape, and what its numbers are ('F32')."""
 
     file: Path
     name: str
     shape: tuple[int, ...]
+    kind: str
 
 
 def check_entries(folder: Path) -> None:
@@ -99,7 +101,8 @@ def read_headers(folder: Path) -> dict[str, Stored]:
                 for name in opened.keys():  # noqa: SIM118 - not a mapping
                     if name in stored:
                         raise LoadError(f"{name} stands in two files, {stored[name].file.name} and {file.name}")
-                    stored[name] = Stored(file, name, tuple(opened.get_slice(name).get_shape()))
+                    place = opened.get_slice(name)
+                    stored[name] = Stored(file, name, tuple(place.get_shape()), place.get_dtype())
         except (SafetensorError, OSError) as error:
             raise LoadError(f"{file.name} is damaged or no safetensors file ({error})") from None
     return stored
@@ -130,8 +133,8 @@ def read_tensors(stored: Mapping[str, Stored], names: Iterable[str]) -> dict[str
             raise LoadError(f"{file.name} is damaged ({error})") from None
     for name, tensor in tensors.items():
         kind = str(tensor.dtype).removeprefix("torch.")
-        if kind not in _FLOATS:
-            raise LoadError(f"{name} holds {kind}; weights are {', '.join(_FLOATS)}")
+        if kind not in FLOATS.values():
+            raise LoadError(f"{name} holds {kind}; weights are {', '.join(FLOATS.values())}")
         check_finite(name, tensor)
     return tensors
 

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from bert_core import model as bert
 from bert_core.load import Loaded
+from bert_core.on_demand import OnDemand
 from bert_core.trace import Array, Prepared, TraceRequest, prepare, reading_order, run_batch, to_inputs
 
 #: Rows of one pass: the points of the path, or the sentences with a token left out.
@@ -180,8 +181,10 @@ class _Score:
         if reason := no_gradients(loaded):
             raise ValueError(reason)
         self.row = prepare(loaded, request)
-        # the packed kernels have no gradient; a task's matrices are made once for all passes
-        self.model = replace(loaded.model, weights=dict(loaded.model.weights), fast_linear={})
+        # the packed kernels have no gradient; matrices are made once for all passes, and all visitors' at the same time
+        weights = loaded.model.weights
+        self.model = replace(loaded.model, weights=weights.whole() if isinstance(weights, OnDemand) else weights,
+                             fast_linear={})
         check_target(loaded, self.row, target)
         self.order = reading_order(loaded.config, len(self.row.encoding))
         self.target = target

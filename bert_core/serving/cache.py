@@ -36,10 +36,13 @@ class TraceCache:
 
     Args:
         limit: bytes kept at most (`held_bytes`); a Trace larger than that isn't kept.
+
+    Attributes:
+        drops: how often a model's Traces were dropped, for `put`.
     """
 
     def __init__(self, limit: int = CACHE_BYTES):
-        self.limit, self.bytes = limit, 0
+        self.limit, self.bytes, self.drops = limit, 0, 0
         self._traces: OrderedDict[TraceRequest, Trace] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -50,11 +53,18 @@ class TraceCache:
                 self._traces.move_to_end(request)
             return trace
 
-    def put(self, request: TraceRequest, trace: Trace) -> None:
+    def put(self, request: TraceRequest, trace: Trace, drops: int | None = None) -> None:
+        """Keep it, unless it may be of a model that was replaced since.
+
+        Args:
+            drops: the cache's, before the model was looked up; None where no model is ever replaced.
+        """
         size = held_bytes(request, trace)
         if size > self.limit:
             return
         with self._lock:
+            if drops not in (None, self.drops):
+                return
             if request in self._traces:
                 self._drop(request)
             self.bytes += size
@@ -63,8 +73,9 @@ class TraceCache:
                 self._drop(next(iter(self._traces)))
 
     def drop_model(self, name: str) -> None:
-        """Forget the Traces of a model that was replaced or unloaded."""
+        """Forget the Traces of a model that was replaced, those that are on their way included."""
         with self._lock:
+            self.drops += 1
             for request in [r for r in self._traces if r.model == name]:
                 self._drop(request)
 

@@ -65,13 +65,12 @@ class LocalEngine:
         return self.models.get(name or self.default, precision)
 
     def _load(self, name: str, precision: str) -> Loaded:
-        if self.check is not None and name != self.default:
-            self.check(name)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        if precision == "fp32":
-            loaded = load_model(name, torch.float32, device)
-        else:
+        if precision != "fp32":
             loaded = with_dtype(self.loaded(name), DTYPES[precision])
+        else:
+            if self.check is not None and name != self.default:
+                self.check(name)
+            loaded = load_model(name, torch.float32, "cuda" if torch.cuda.is_available() else "cpu")
         if self.pack and isinstance(loaded.model, Model):
             loaded = replace(loaded, model=packed(loaded.model))
             return_freed()  # the plain matrices
@@ -92,7 +91,7 @@ class LocalEngine:
         self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True,
         seconds: float = DEADLINE,
     ) -> list[Trace]:
-        started = time.perf_counter()
+        started, drops = time.perf_counter(), self.cache.drops
         requests = [r if r.model else replace(r, model=self.default) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
@@ -102,13 +101,14 @@ class LocalEngine:
             for name, precision in {(r.model, r.precision) for r in missing}:
                 self.loaded(name, precision)  # here, so that the worker never waits for a disk
             self._ensure_worker()
-            most = self.room.most_a_visitor
+            most, call = self.room.most_a_visitor, None
             for start in range(0, len(missing), most):
-                tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=start > 0)
+                tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=call)
+                call = tickets[0].call
                 for ticket, trace in zip(tickets, _answers(tickets, seconds), strict=True):
                     traces[ticket.request] = trace
                     if keep:
-                        self.cache.put(ticket.request, trace)
+                        self.cache.put(ticket.request, trace, drops)
         metrics.latency.observe(time.perf_counter() - started)
         return [traces[request] for request in requests]
 
@@ -141,7 +141,6 @@ class LocalEngine:
             if batch and batch[0].work is not None:
                 self._go_on(batch[0])
             elif batch:
-                metrics.batch_size.observe(len(batch))
                 self._run_tickets(batch)
                 self.room.done(batch)
 
@@ -157,11 +156,12 @@ class LocalEngine:
             self.room.put_back(ticket)
 
     def _run_tickets(self, batch: list[Ticket]) -> None:
-        """One pass for all; if it fails, each alone, so that one can't fail the others."""
-        requests = [ticket.request for ticket in batch]
+        """One pass for all, what several ask for once; if it fails, each alone, so that one can't fail the others."""
+        requests = list(dict.fromkeys(ticket.request for ticket in batch))
+        metrics.batch_size.observe(len(requests))
         try:
             loaded = self.loaded(requests[0].model, requests[0].precision)
-            traces = run_batch(loaded, requests)
+            traces = dict(zip(requests, run_batch(loaded, requests), strict=True))
         except BaseException as error:
             if len(batch) == 1:
                 batch[0].refuse(_for_visitor(error))
@@ -169,8 +169,8 @@ class LocalEngine:
             for ticket in batch:
                 self._run_tickets([ticket])
             return
-        for ticket, trace in zip(batch, traces, strict=True):
-            ticket.answer(trace)
+        for ticket in batch:
+            ticket.answer(traces[ticket.request])
 
 
 def _end(engine: weakref.ref[LocalEngine]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
@@ -36,7 +37,7 @@ class _Quiet(WSGIRequestHandler):
     timeout = 30
 
     def handle(self) -> None:
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError, ConnectionError):  # a probe that only looks whether the port is open
             super().handle()
 
     def log_message(self, format: str, *args: object) -> None:
@@ -71,11 +72,15 @@ def serve_if_asked(ready: Callable[[], bool]) -> WSGIServer | None:
     """Serve on BOTH_WAYS_METRICS_PORT (and _ADDRESS) if that is set.
 
     Raises:
-        ValueError: the setting is no port number.
+        ValueError: the setting is no port number, or the port can't be had.
     """
     port = os.environ.get("BOTH_WAYS_METRICS_PORT")
     if not port:
         return None
-    if not port.isdigit() or not 0 < int(port) < 65536:
+    if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
         raise ValueError(f"BOTH_WAYS_METRICS_PORT is {port!r}; it must be a port number")
-    return serve(ready, int(port), os.environ.get("BOTH_WAYS_METRICS_ADDRESS", "127.0.0.1"))
+    address = os.environ.get("BOTH_WAYS_METRICS_ADDRESS", "127.0.0.1")
+    try:
+        return serve(ready, int(port), address)
+    except OSError as error:
+        raise ValueError(f"BOTH_WAYS_METRICS_PORT is {port}, which can't be opened on {address} ({error})") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 
@@ -14,6 +15,21 @@ from bert_core.serving.cache import asked_bytes
 #: Models kept in memory at once, and bytes of their weights unless BOTH_WAYS_MODELS_MB says otherwise.
 MAX_MODELS, MODEL_BYTES = 12, 6 * 2**30
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp64": torch.float64}
+
+
+@dataclass
+class _Loading:
+    """A model on its way.
+
+    Attributes:
+        turn: held by who loads it; the others who want it wait.
+        wanted_by: how many threads are in here.
+        overtaken: whether another model was put under its name since the loading began.
+    """
+
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    wanted_by: int = 0
+    overtaken: bool = False
 
 
 class KeptModels:
@@ -29,7 +45,7 @@ class KeptModels:
         self.bytes = asked_bytes("BOTH_WAYS_MODELS_MB", MODEL_BYTES)
         self._models: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
         self._lock = threading.Lock()
-        self._loading: dict[tuple[str, str], threading.Lock] = {}
+        self._loading: dict[tuple[str, str], _Loading] = {}
 
     def get(self, name: str, precision: str = "fp32") -> Loaded:
         """The model of this name in this precision, loaded on first use."""
@@ -38,25 +54,37 @@ class KeptModels:
             if key in self._models:
                 self._models.move_to_end(key)
                 return self._models[key]
-            one_at_a_time = self._loading.setdefault(key, threading.Lock())
-        with one_at_a_time:  # others go on with the models that are there
+            loading = self._loading.setdefault(key, _Loading())
+            loading.wanted_by += 1
+        try:
+            with loading.turn:  # others go on with the models that are there
+                return self._fresh(key, loading)
+        finally:
+            with self._lock:
+                loading.wanted_by -= 1
+                if not loading.wanted_by:
+                    del self._loading[key]
+
+    def _fresh(self, key: tuple[str, str], loading: _Loading) -> Loaded:
+        """Load it, unless somebody has just done so; once more if it is overtaken."""
+        while True:
             with self._lock:
                 if key in self._models:
                     return self._models[key]
-            try:
-                fresh = self._load(*key)
-                with self._lock:
+                loading.overtaken = False
+            fresh = self._load(*key)
+            with self._lock:
+                if not loading.overtaken:
                     self._keep(key, fresh)
-            finally:
-                with self._lock:
-                    self._loading.pop(key, None)
-            return fresh
+                    return fresh
 
     def replace(self, loaded: Loaded) -> None:
         """Keep this one under its name, in place of any that had it."""
         with self._lock:
             for key in [k for k in self._models if k[0] == loaded.name]:
                 del self._models[key]
+            for key in [k for k in self._loading if k[0] == loaded.name]:
+                self._loading[key].overtaken = True
             self._keep((loaded.name, "fp32"), loaded)
 
     def names(self) -> list[tuple[str, str]]:

@@ -58,13 +58,13 @@ class Call:
             Busy: too many requests wait for a replica, or none is there.
             Exception: what the replica answered.
         """
-        for _ in range(_TRIES):
+        for again in range(_TRIES):
+            response = self.send(ask) if again else response
             try:
                 answer = response.result(timeout_s=seconds)
             except TimeoutError:
                 raise TimedOut("the cluster had no time for this within the limit; try again") from None
-            except RayError:  # its replica died, or it was cancelled, which the next line tells
-                response = self.send(ask)
+            except RayError:  # its replica died, or it was cancelled, which the next `send` tells
                 continue
             except BackPressureError as full:
                 raise Busy(f"{full.args[0]} requests wait already; try again in a moment") from None

@@ -48,7 +48,7 @@ def on_a_thread_that_stays(work: Callable[[], Any]) -> None:
     def stay() -> None:
         try:
             work()
-        except Exception as error:
+        except BaseException as error:  # else nobody would ever be told
             done.set_exception(error)
             return
         done.set_result(None)
@@ -89,14 +89,14 @@ class RayEngine:
         return self.run_many([request], visitor, keep)[0]
 
     def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True) -> list[Trace]:
-        started = time.perf_counter()
+        started, drops = time.perf_counter(), self.cache.drops
         requests = [self._named(r) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
         here = [request for request in missing if request.model in self._made_here]
         fresh = self._fresh([request for request in missing if request not in here], here, visitor)
         for request, trace in fresh.items() if keep else ():
-            self.cache.put(request, trace)
+            self.cache.put(request, trace, drops)
         metrics.cache_hits.inc(len(requests) - len(missing))
         if len(here) < len(requests):  # LocalEngine counts and times those
             metrics.requests.inc(len(requests) - len(here))

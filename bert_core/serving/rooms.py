@@ -87,10 +87,9 @@ class Poll:
 
 @dataclass(frozen=True)
 class RoomState:
-    """What a follower gets to see; `version` grows with each change."""
+    """What a follower gets to see."""
 
     code: str
-    version: int
     view: View
     followers: int
     poll: Poll | None
@@ -107,7 +106,6 @@ class _Room:
     seen: float
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     view: View = View()
-    version: int = 0
     followers: dict[str, float] = field(default_factory=dict)
     polls: int = 0
     poll_text: str | None = None
@@ -121,7 +119,6 @@ class _Room:
         self.poll_text, self.guesses, self.revealed = text, {}, False
         self.model, self.answer = "", ()
         self.polls += text is not None
-        self.version += 1
 
 
 def tidy_code(code: str) -> str:
@@ -201,19 +198,15 @@ class Rooms:
             self._rooms[code] = _Room(code, secrets.token_urlsafe(18), owner, now, now)
             return code, self._rooms[code].key
 
-    def show(self, code: str, key: str, view: View) -> int:
-        """Set what the class sees; gives the room's version.
+    def show(self, code: str, key: str, view: View) -> None:
+        """Set what the class sees.
 
         Raises:
             RoomError: no such room, a wrong key, or a view past the bounds.
         """
         _check_view(view)
         with self._lock:
-            room = self._controlled(code, key)
-            if view != room.view:
-                room.view = view
-                room.version += 1
-            return room.version
+            self._controlled(code, key).view = view
 
     def ask(self, code: str, key: str, text: str) -> None:
         """Start a poll on the gap in `text`; an earlier one is dropped.
@@ -231,10 +224,7 @@ class Rooms:
     def reveal(self, code: str, key: str) -> None:
         """Show the class's guesses; the model's answer follows by `answer`."""
         with self._lock:
-            room = self._controlled(code, key)
-            if room.poll_text is not None and not room.revealed:
-                room.revealed = True
-                room.version += 1
+            self._controlled(code, key).revealed = True
 
     def answer(self, code: str, key: str, number: int, model: str, words: Sequence[tuple[str, float]]) -> None:
         """Show the class what the model says; nothing happens before the poll is revealed, or after another began.
@@ -249,14 +239,11 @@ class Rooms:
             if room.revealed and number == room.polls:
                 room.model = model[:MAX_NAME]
                 room.answer = tuple((word[:MAX_NAME], share) for word, share in words[:MAX_ANSWER])
-                room.version += 1
 
     def end_poll(self, code: str, key: str) -> None:
         """Take the poll off everyone's screen."""
         with self._lock:
-            room = self._controlled(code, key)
-            if room.poll_text is not None:
-                room.start_poll(None)
+            self._controlled(code, key).start_poll(None)
 
     def close(self, code: str, key: str) -> None:
         """End the room at once."""
@@ -327,7 +314,6 @@ class Rooms:
             if len(room.guesses) >= MAX_FOLLOWERS and seat not in room.guesses:
                 raise RoomError(f"this poll has all the {MAX_FOLLOWERS} guesses it can hold")
             room.guesses[seat] = word
-            room.version += 1
             return word
 
     # --- inside --------------------------------------------------------------
@@ -352,7 +338,7 @@ class Rooms:
         if room.poll_text is not None:
             tally = count_guesses(room.guesses.values()) if for_teacher or room.revealed else ()
             poll = Poll(room.polls, room.poll_text, tally, len(room.guesses), room.revealed, room.model, room.answer)
-        return RoomState(room.code, room.version, room.view, len(room.followers), poll)
+        return RoomState(room.code, room.view, len(room.followers), poll)
 
     def _sit(self, room: _Room, seat: str) -> None:
         """This seat is taken, from now on; a RoomError if it is a new one and the room is full."""

@@ -1,9 +1,10 @@
 """Who waits for a pass, and who goes next: fair between visitors, newest first within one.
 
 While someone types, only their newest request is worth computing: an older one
-that still waits is superseded. Between visitors the turn goes round, so that
-one with many requests can't hold up the others. Only waiting is limited here;
-who asked says how long it may take with the work (ALTOGETHER).
+that still waits is superseded, and gives its place in the queue to the newer.
+Between visitors the turn goes round, so that one with many requests can't hold
+up the others. Only waiting is limited here; who asked says how long it may take
+with the work (ALTOGETHER).
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Ticket:
 
     Attributes:
         seconds: how long it may wait for each turn.
+        call: number of the call that it belongs to; a later call has a larger one.
         work: passes that no Trace holds, one at each step; None asks for a Trace.
         future: its answer; cancelled when nobody waits for that any more.
         deadline: when the present wait has been too long.
@@ -64,6 +66,7 @@ class Ticket:
     request: TraceRequest
     visitor: str
     seconds: float
+    call: int
     work: Generator[None, None, Any] | None = None
     future: Future = field(default_factory=Future)
     deadline: float = field(init=False)
@@ -97,7 +100,7 @@ class WaitingRoom:
         self._queues: OrderedDict[str, list[Ticket]] = OrderedDict()
         self._changed = threading.Condition()
         self._closed = self._ended = False
-        self._anonymous = itertools.count()
+        self._calls = itertools.count()
 
     def __len__(self) -> int:
         with self._changed:
@@ -107,42 +110,41 @@ class WaitingRoom:
         return sum(map(len, self._queues.values()))
 
     def enter(self, requests: list[TraceRequest], visitor: str | None, seconds: float = DEADLINE,
-              work: Generator[None, None, Any] | None = None, goes_on: bool = False) -> list[Ticket]:
+              work: Generator[None, None, Any] | None = None, goes_on: int | None = None) -> list[Ticket]:
         """Queue requests that belong together.
 
         Args:
             requests: one call's requests; they never supersede each other.
-            visitor: who asks; their older waiting tickets are superseded. None
-                is somebody new each time.
+            visitor: who asks; their older waiting tickets are superseded, and
+                these have their place. None is somebody new each time.
             seconds: how long they may wait for a turn.
             work: of the one request, if it asks for more than a Trace.
-            goes_on: these are the rest of an earlier call: what waits of their
-                visitor is newer.
+            goes_on: number of the earlier call whose rest these are.
 
         Raises:
             Busy: the room is full.
             Stopped: it was closed.
             Superseded: they go on with a call, and a newer one waits.
         """
-        superseded: list[Ticket] = []
         with self._changed:
             if self._closed:
                 raise _stopped()
-            if visitor is None:
-                visitor = f"anonymous-{next(self._anonymous)}"
-            elif goes_on and visitor in self._queues:
+            call = next(self._calls) if goes_on is None else goes_on
+            visitor = f"anonymous-{call}" if visitor is None else visitor
+            older = self._queues.get(visitor, [])
+            if older and older[0].call > call:
                 raise _superseded()
+            room = self.most - self._count() + len(older)
+            if full := len(requests) > min(room, self.most_a_visitor):
+                self._queues.pop(visitor, None)
             else:
-                superseded = self._queues.pop(visitor, [])
-            room = self.most - self._count()
-            if len(requests) > min(room, self.most_a_visitor):
-                waiting = self._count()
-                self._resolve(superseded)
-                raise Busy(f"{waiting} requests wait already; try again in a moment")
-            tickets = [Ticket(request, visitor, seconds, work) for request in requests]
-            self._queues[visitor] = list(tickets)
-            self._changed.notify()
-        self._resolve(superseded)
+                tickets = [Ticket(request, visitor, seconds, call, work) for request in requests]
+                self._queues[visitor] = list(tickets)
+                self._changed.notify()
+            waiting = self._count()
+        self._resolve(older)
+        if full:
+            raise Busy(f"{waiting} requests wait already; try again in a moment")
         return tickets
 
     @staticmethod
@@ -153,18 +155,21 @@ class WaitingRoom:
     def put_back(self, ticket: Ticket) -> None:
         """Let work that isn't done wait for its next turn, behind the others.
 
-        It is superseded if its visitor asked for something newer meanwhile.
+        It is superseded if its visitor asked for something newer meanwhile; the
+        rest of an older call gives way to it.
         """
         ticket.wait_anew()
         with self._changed:
-            newer, closed = ticket.visitor in self._queues, self._closed
+            others, closed = self._queues.get(ticket.visitor, []), self._closed
+            newer = bool(others) and others[0].call > ticket.call
             if not newer and not closed:
                 self._queues[ticket.visitor] = [ticket]
+                self._queues.move_to_end(ticket.visitor)
                 self._changed.notify()
         if closed:
             ticket.refuse(_stopped())
-        elif newer:
-            self._resolve([ticket])
+        else:
+            self._resolve([ticket] if newer else others)
 
     def next_batch(self, most: int, timeout: float | None = None) -> list[Ticket]:
         """Wait for tickets and take up to `most` of one group, a visitor in turn.

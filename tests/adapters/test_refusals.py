@@ -139,3 +139,26 @@ def test_another_familys_weights_that_are_not_finite_are_refused(tmp_path, famil
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(LoadError, match="transformer.wpe.weight holds NaN or infinity"):
         load_model(str(folder))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.bool, torch.complex64, torch.float8_e4m3fn])
+@pytest.mark.parametrize("spelled", ["transformer.h.1.ln_1.weight", "h.1.ln_1.weight", "h.1.ln_1.gamma"])
+def test_another_familys_numbers_that_are_no_weights_are_not_taken_for_some(spelled, dtype, gpt2):
+    weights = load_file(gpt2 / "model.safetensors")
+    tensor = weights.pop("transformer.h.1.ln_1.weight")
+    if not spelled.startswith("transformer."):
+        weights = {name.removeprefix("transformer."): tensor for name, tensor in weights.items()}
+    save_file(weights | {spelled: tensor.to(dtype)}, gpt2 / "model.safetensors", {"format": "pt"})
+    with pytest.raises(LoadError, match=f": {spelled} holds {str(dtype).removeprefix('torch.')}; weights are float64,"):
+        load_model(str(gpt2))
+
+
+def test_numbers_that_are_no_parameters_may_be_of_any_kind(gpt2):
+    """Older files hold the causal mask, as bytes."""
+    before = load_model(str(gpt2))
+    weights = load_file(gpt2 / "model.safetensors")
+    masks = {f"transformer.h.{n}.attn.bias": torch.ones(1, 1, 40, 40).tril().byte() for n in range(2)}
+    save_file(weights | masks, gpt2 / "model.safetensors", {"format": "pt"})
+    request = TraceRequest("the dog barked")
+    traces = [run_batch(loaded, [request])[0] for loaded in (before, load_model(str(gpt2)))]
+    np.testing.assert_array_equal(traces[0].lm_logits, traces[1].lm_logits)

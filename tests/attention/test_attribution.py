@@ -18,6 +18,7 @@ from bert_core.measures.attribution import (
     leave_one_out,
     read_target,
 )
+from bert_core.on_demand import OnDemand
 from bert_core.trace import TraceRequest, prepare, run_batch, to_inputs
 
 REQUEST = TraceRequest("The dog barkeds all [MASK].", "We walked home.")
@@ -43,6 +44,21 @@ def test_specials_and_masks_get_nothing_from_the_path(small):
     still = [p for p in range(len(encoding)) if encoding.special[p] or p == MASK]
     assert np.all(found.values[still] == 0.0)
     assert np.all(found.values[[p for p in encoding.content if p != MASK]] != 0.0)
+
+
+def test_accounts_that_take_turns_share_the_plain_matrices(small):
+    """A whole class explains at the same time; a copy of the weights for each would fill the memory."""
+    made: list[str] = []
+    entries = {name: lambda n=name, t=tensor: made.append(n) or t for name, tensor in small.model.weights.items()}
+    loaded = replace(small, model=replace(small.model, weights=OnDemand(entries)))
+    runs = [integrated_gradients(loaded, REQUEST, Target("mlm", 11, MASK), steps=32) for _ in range(3)]
+    for run in runs:
+        next(run)
+    layers = [name for name in small.model.weights if ".layer." in name]
+    assert sorted(name for name in made if ".layer." in name) == sorted(layers)
+    alone = finish(integrated_gradients(small, REQUEST, Target("mlm", 11, MASK), steps=32))
+    for run in runs:
+        np.testing.assert_array_equal(finish(run).values, alone.values)
 
 
 def test_the_gradient_is_that_of_finite_differences(small):

@@ -39,11 +39,10 @@ def test_followers_see_what_the_teacher_shows(rooms):
     code, key = rooms.open()
     seat = rooms.join(code)
     assert rooms.follow(code, seat).view == View()
-    version = rooms.show(code, key, MASKING)
-    state = rooms.follow(code, seat)
-    assert (state.view, state.version, state.followers) == (MASKING, version, 1)
-    assert rooms.show(code, key, MASKING) == version
-    assert rooms.show(code, key, View("tokens")) == version + 1
+    for view in (MASKING, View("tokens")):
+        rooms.show(code, key, view)
+        state = rooms.follow(code, seat)
+        assert (state.view, state.followers) == (view, 1)
 
 
 def test_code_is_read_as_people_type_it(rooms):
@@ -51,6 +50,8 @@ def test_code_is_read_as_people_type_it(rooms):
     assert rooms.join(f" {code[:2].lower()}-{code[2:].lower()} ")
     assert set(code) <= set(module.ALPHABET)
     assert not set("0O1IL") & set(module.ALPHABET)
+    with pytest.raises(RoomError, match="has another form"):
+        rooms.join(" " * 20 + code)
 
 
 @pytest.mark.parametrize("act", [
@@ -85,6 +86,12 @@ def test_poll_counts_one_guess_a_seat_and_hides_the_tally(rooms):
         rooms.guess(code, seats[0], 1, "late")
     rooms.end_poll(code, key)
     assert rooms.follow(code, seats[0]).poll is None
+    with pytest.raises(RoomError, match="no poll is running"):
+        rooms.guess(code, seats[0], 1, "later")
+    rooms.ask(code, key, "the [MASK] slept")
+    assert rooms.guess(code, seats[0], 2, "dog") == "dog"
+    again = rooms.follow(code, seats[0]).poll
+    assert (again.number, again.guesses, again.count, again.revealed) == (2, (), 1, False)
 
 
 @pytest.mark.parametrize(("typed", "counted"), [
@@ -137,14 +144,44 @@ def test_seats_are_bounded_and_freed(rooms, clock, monkeypatch):
     clock.now += 2
     assert rooms.follow(code, seats[1]).followers == 1
     assert rooms.follow(code, seats[2]).followers == 2
+    assert rooms.join(code)
+    clock.now += module.FOLLOWER_IDLE
+    newcomer = rooms.join(code)
+    assert rooms.follow(code, newcomer).followers == 1
+    rooms.follow(code, "x" * 10_000)
+    assert max(map(len, rooms._rooms[code].followers)) <= 40
 
 
-def test_number_of_rooms_is_bounded(rooms):
+def test_guesses_are_bounded_by_the_seats_although_those_who_leave_leave_theirs(rooms, monkeypatch):
+    monkeypatch.setattr(module, "MAX_FOLLOWERS", 2)
+    code, key = rooms.open()
+    rooms.ask(code, key, "the [MASK] barked")
+    seats = []
+    for word in ("dog", "cat"):
+        seats.append(rooms.join(code))
+        rooms.guess(code, seats[-1], 1, word)
+        rooms.leave(code, seats[-1])
+    late = rooms.join(code)
+    with pytest.raises(RoomError, match="all the 2 guesses it can hold"):
+        rooms.guess(code, late, 1, "fox")
+    rooms.follow(code, seats[0])
+    assert rooms.guess(code, seats[0], 1, "fox") == "fox"
+
+
+def test_no_two_rooms_have_one_code(rooms, monkeypatch):
+    letters = iter("A" * 10 + "B" * 5)
+    monkeypatch.setattr(module.secrets, "choice", lambda _: next(letters))
+    assert [rooms.open()[0] for _ in range(2)] == ["AAAAA", "BBBBB"]
+
+
+def test_number_of_rooms_is_bounded(rooms, clock):
     opened = [rooms.open() for _ in range(module.MAX_ROOMS)]
     assert len({code for code, _ in opened}) == module.MAX_ROOMS
     with pytest.raises(RoomError, match="are in use"):
         rooms.open()
     rooms.close(*opened[0])
+    assert rooms.open()
+    clock.now = module.MAX_IDLE
     assert rooms.open()
 
 
@@ -158,8 +195,16 @@ def test_views_past_the_bounds_are_refused(rooms, view):
     assert rooms.teacher_state(code, key).view == View()
 
 
+def test_a_view_as_large_as_the_bounds_is_shown(rooms):
+    code, key = rooms.open()
+    view = View("masking", tuple((f"{n:040}", "x" * 4000) for n in range(40)))
+    rooms.show(code, key, view)
+    assert rooms.teacher_state(code, key).view == view
+
+
 def test_polls_need_a_gap(rooms):
     code, key = rooms.open()
+    rooms.ask(code, key, "[MASK]".ljust(4000, "x"))
     with pytest.raises(RoomError, match=r"\[MASK\]"):
         rooms.ask(code, key, "no gap here")
     with pytest.raises(RoomError, match="at most 4,000 characters; this one has 5,006"):
@@ -177,6 +222,10 @@ def test_any_guess_is_one_bounded_word_or_an_error(text):
     assert not set(word) & set(" \t\n")
 
 
+def test_a_long_word_is_cut():
+    assert tidy_guess("x" * 150) == "x" * module.MAX_GUESS
+
+
 @given(st.text(max_size=40))
 def test_any_code_is_a_code_or_an_error(text):
     try:
@@ -191,7 +240,7 @@ def test_nothing_personal_is_kept(rooms):
     code, _ = rooms.open("a visitor's cookie")
     seat = rooms.join(code, "a visitor's cookie")
     kept = vars(rooms._rooms[code])
-    assert set(kept) == {"code", "key", "owner", "born", "seen", "secret", "view", "version", "followers", "polls",
+    assert set(kept) == {"code", "key", "owner", "born", "seen", "secret", "view", "followers", "polls",
                          "poll_text", "guesses", "revealed", "model", "answer"}
     assert list(kept["followers"]) == [seat]
     assert "cookie" not in str(kept)
@@ -199,33 +248,31 @@ def test_nothing_personal_is_kept(rooms):
 
 def test_sixty_followers_at_once_see_the_views_in_their_order_up_to_the_last():
     rooms, seen = Rooms(), [[] for _ in range(60)]
+    views = [View(), *(View("masking", (("text", f"sentence {n}"),)) for n in range(1, 11))]
     code, key = rooms.open()
     everyone = threading.Barrier(61)
 
     def follow(n: int) -> None:
         seat = rooms.join(code)
         everyone.wait()
-        while not seen[n] or seen[n][-1][0] < 10:
-            state = rooms.follow(code, seat)
-            seen[n].append((state.version, state.view))
+        while not seen[n] or seen[n][-1] != views[-1]:
+            seen[n].append(rooms.follow(code, seat).view)
             time.sleep(0.01)
 
     threads = [threading.Thread(target=follow, args=(n,), daemon=True) for n in range(60)]
     for thread in threads:
         thread.start()
     everyone.wait()
-    views = [rooms.teacher_state(code, key).view]
-    for n in range(1, 11):
-        views.append(View("masking", (("text", f"sentence {n}"),)))
-        assert rooms.show(code, key, views[n]) == n
+    for view in views[1:]:
+        rooms.show(code, key, view)
         time.sleep(0.03)
     for thread in threads:
         thread.join(timeout=240)
     assert rooms.teacher_state(code, key).followers == 60
     for one in seen:
-        assert [version for version, _ in one] == sorted(version for version, _ in one)
-        assert all(view == views[version] for version, view in one)
-        assert one[-1][0] == 10
+        order = [views.index(view) for view in one]
+        assert order == sorted(order)
+        assert order[-1] == 10
 
 
 def test_the_models_answer_reaches_the_class_once_revealed_and_ends_with_the_poll(rooms):
@@ -236,9 +283,9 @@ def test_the_models_answer_reaches_the_class_once_revealed_and_ends_with_the_pol
     rooms.answer(code, key, 1, "twin-bert", words)
     assert rooms.follow(code, seat).poll.answer == ()
     rooms.reveal(code, key)
-    rooms.answer(code, key, 1, "twin-bert", words)
+    rooms.answer(code, key, 1, "twin-bert" * 9, words)
     poll = rooms.follow(code, seat).poll
-    assert (poll.model, len(poll.answer)) == ("twin-bert", module.MAX_ANSWER)
+    assert (poll.model, len(poll.answer)) == (("twin-bert" * 9)[:module.MAX_NAME], module.MAX_ANSWER)
     assert all(len(word) <= module.MAX_NAME for word, _ in poll.answer)
     rooms.ask(code, key, "a [MASK] again")
     rooms.reveal(code, key)

@@ -95,6 +95,27 @@ def test_a_word_table_of_float16_numbers_takes_half_the_memory_and_is_the_same(t
     np.testing.assert_allclose(quick.mlm_logits, slow.mlm_logits, atol=2e-5)
 
 
+def test_whoever_wants_plain_weights_at_the_same_time_has_the_same_and_then_they_go():
+    made = []
+
+    def make():
+        made.append(1)
+        time.sleep(0.02)  # so that all of them ask before the first is done
+        return torch.ones(2, 2)
+
+    weights = on_demand.OnDemand({"made": make, "plain": torch.zeros(3)})
+    with ThreadPoolExecutor(8) as visitors:
+        found = list(visitors.map(lambda _: weights.whole(), range(8)))
+    assert len(made) == 1
+    assert all(one is found[0] for one in found)
+    assert list(found[0]) == ["made", "plain"]
+    tensor = weakref.ref(found[0]["made"])
+    del found
+    assert tensor() is None
+    assert torch.equal(weights.whole()["made"], torch.ones(2, 2))
+    assert len(made) == 2
+
+
 def test_equal_tables_are_one():
     """Those of a task and its base, which are read one after the other."""
     table = torch.randn(7, 3).half().float()

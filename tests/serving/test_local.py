@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.local import LocalEngine
 from bert_core.serving.waiting import Busy, Stopped, TimedOut
 from bert_core.trace import TraceRequest, run_batch
+from tests.waiting import gate_passes, wait_until
 
 WORDS = ["the", "dog", "barked", "all", "night", "in", "a", "garden", "and", "we", "walked", "home", "to", "paris"]
 
@@ -120,6 +122,24 @@ def test_waiting_requests_share_a_pass(engine, monkeypatch):
     assert sizes == [1, 8]
 
 
+def test_what_a_whole_class_asks_for_is_run_once(engine, monkeypatch):
+    taken, gate = gate_passes(monkeypatch)
+    shown = [TraceRequest("the teacher's sentence"), TraceRequest("the teacher's sentence", masked=(1,))]
+    with ThreadPoolExecutor(9) as visitors:
+        first = visitors.submit(engine.run, TraceRequest("dog"))
+        assert taken.wait(60)
+        asked = [visitors.submit(engine.run, shown[n % 2], f"follower {n}") for n in range(8)]
+        wait_until(lambda: len(engine.room) == 8)
+        rows, run = [], local.run_batch
+        monkeypatch.setattr(local, "run_batch", lambda loaded, asked: rows.append(len(asked)) or run(loaded, asked))
+        gate.set()
+        got = [answer.result(60) for answer in asked]
+        first.result(60)
+    assert rows == [2]
+    assert [trace.request.masked for trace in got] == [(), (1,)] * 4
+    assert len({id(trace) for trace in got}) == 2
+
+
 def test_one_wrong_request_fails_alone(engine):
     fine, wrong = TraceRequest(text="the dog"), TraceRequest(text="the dog", masked=(99,))
     answers: dict[str, object] = {}
@@ -142,6 +162,33 @@ def test_one_wrong_request_fails_alone(engine):
 def test_the_same_request_comes_from_the_cache(engine):
     request = TraceRequest(text="the dog")
     assert engine.run(request) is engine.run(request)
+    assert engine.run(replace(request, model=engine.default)) is engine.run(request)
+
+
+def test_a_request_that_stands_in_a_call_twice_is_run_once(engine, monkeypatch):
+    rows, run = [], local.run_batch
+    monkeypatch.setattr(local, "run_batch", lambda loaded, asked: rows.append(len(asked)) or run(loaded, asked))
+    engine.room.most = engine.room.most_a_visitor = 1
+    dog, cat = TraceRequest("dog"), TraceRequest("cat")
+    first, other, again = engine.run_many([dog, cat, dog], keep=False)
+    assert first is again
+    assert other.encoding.text == "cat"
+    assert rows == [1, 1]
+
+
+def test_the_worker_never_waits_for_a_disk(engine, checkpoint, monkeypatch):
+    readers, load = [], local.load_model
+    monkeypatch.setattr(local, "load_model",
+                        lambda *args: readers.append(threading.current_thread().name) or load(*args))
+    names = [checkpoint("BertForPreTraining", seed=seed) for seed in (4, 5)]
+    engine.run_many([TraceRequest("dog", model=name) for name in names])
+    assert readers == [threading.current_thread().name] * 2
+
+
+def test_another_familys_model_runs_as_it_is(family):
+    engine = LocalEngine(family("GPT-2"))
+    assert engine.run(TraceRequest("the dog")).has("lm_logits")
+    engine.close()
 
 
 def test_the_cache_is_bounded_by_bytes(tiny_bert):
@@ -163,6 +210,19 @@ def test_an_unknown_model_is_one_clear_line(engine):
         engine.run(TraceRequest(text="dog", model="../etc/passwd"))
     with pytest.raises(LoadError):
         LocalEngine("no such model!")
+
+
+def test_a_model_made_here_is_no_name_to_check_in_any_precision(tiny_bert):
+    def check(name):
+        raise LoadError(f"{name} is not for you")
+
+    engine = LocalEngine(tiny_bert, check=check)
+    engine.register(replace(engine.loaded(), name="made here"))
+    for precision in ("fp32", "bf16", "fp64"):
+        assert engine.run(TraceRequest("dog", model="made here", precision=precision)).model == "made here"
+        with pytest.raises(LoadError, match="not for you"):
+            engine.run(TraceRequest("dog", model="elsewhere", precision=precision))
+    engine.close()
 
 
 def test_precisions_are_kept_apart(engine):
@@ -204,6 +264,7 @@ def in_steps(loaded, request, count, log):
     for _ in range(count):
         log.append(request.text)
         yield
+    assert request.model == loaded.name
     return loaded.tokenizer.encode(request.text).tokens
 
 
@@ -309,6 +370,14 @@ def test_a_panic_ends_neither_the_worker_nor_another_visitors_wait(steps, engine
     worker = engine._worker
     assert engine.run(TraceRequest("the dog barked")).encoding.text == "the dog barked"
     assert engine._worker is worker
+
+
+def test_a_worker_that_has_died_is_replaced(engine):
+    engine._worker = dead = threading.Thread(target=lambda: None)
+    dead.start()
+    dead.join()
+    assert len(engine.run_many([TraceRequest("the dog")], seconds=10)) == 1
+    assert engine._worker is not dead
 
 
 def test_a_callers_own_slow_batches_do_not_use_up_its_time(tiny_bert, monkeypatch):

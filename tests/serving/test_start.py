@@ -35,6 +35,23 @@ def test_until_the_model_is_there_ready_says_that_it_is_not():
     assert (answer.status_code, answer.body) == (503, b"not ready: the model is loading\n")
 
 
+class Panic(BaseException):
+    """As pyo3's: outside of Exception."""
+
+
+@pytest.mark.parametrize("problem", [Panic("retry-limit"), Panic(), ValueError("no such\nmodel")])
+def test_whatever_ends_the_start_is_said(problem, monkeypatch):
+    def start_engine():
+        raise problem
+
+    monkeypatch.delenv("BOTH_WAYS_METRICS_PORT", raising=False)
+    monkeypatch.setattr("ui.state.start_engine", start_engine)
+    start = Start()
+    start.load()
+    assert not start.ready
+    assert start.problem == (" ".join(str(problem).split()) or "Panic")
+
+
 def test_the_server_becomes_ready_without_a_visitor():
     port = free_port()
     with serve(seconds=PATIENCE, BOTH_WAYS_METRICS_PORT=str(port)) as server:

@@ -17,6 +17,16 @@ def texts(tickets) -> list[str]:
     return [ticket.request.text for ticket in tickets]
 
 
+def waits_in(room: WaitingRoom) -> tuple[threading.Thread, list]:
+    """A thread that waits for a batch, and where it puts that."""
+    got: list = []
+    thread = threading.Thread(target=lambda: got.append(room.next_batch(16, timeout=60)), daemon=True)
+    thread.start()
+    while not room._changed._waiters:
+        time.sleep(0.001)
+    return thread, got
+
+
 def test_a_newer_call_supersedes_what_still_waits():
     room = WaitingRoom()
     (old,) = room.enter([ask("he")], "ann")
@@ -75,6 +85,16 @@ def test_refusing_the_newer_call_still_ends_the_older():
         room.enter([ask("b"), ask("c")], "ann")
     with pytest.raises(Superseded):
         old.future.result(timeout=0)
+    assert room.next_batch(16, timeout=0) == []
+
+
+def test_a_newer_call_needs_no_more_room_than_the_older_leaves():
+    room = WaitingRoom(most=3)
+    room.enter([ask("a"), ask("b")], "ann")
+    newer = room.enter([ask("c"), ask("d"), ask("e")], "ann")
+    with pytest.raises(Busy, match="3 requests wait"):
+        room.enter([ask("f")], "bo")
+    assert room.next_batch(16) == newer
 
 
 def test_a_request_past_its_deadline_is_given_up():
@@ -122,11 +142,10 @@ def test_work_is_superseded_by_what_its_visitor_asks_for_meanwhile():
 
 
 def test_who_waits_for_a_batch_is_told_at_once_that_the_room_is_closed():
-    room, got = WaitingRoom(), []
-    waits = threading.Thread(target=lambda: got.append(room.next_batch(16, timeout=60)))
-    waits.start()
+    room = WaitingRoom()
+    waits, got = waits_in(room)
     room.close()
-    waits.join(10)
+    waits.join(20)
     assert got == [[]]
     assert room.next_batch(16, timeout=60) == []
 
@@ -157,3 +176,74 @@ def test_work_whose_step_was_the_last_before_the_end_is_given_up():
     with pytest.raises(Stopped):
         work.future.result(timeout=0)
     assert len(room) == 0
+
+
+def test_the_rest_of_an_older_call_gives_way_to_a_newer_ones_work():
+    """It comes between two steps, when nothing of the newer call waits."""
+    room = WaitingRoom()
+    older = room.enter([ask("a")], "ann")
+    assert room.next_batch(16) == older
+    (work,) = room.enter([ask("gradients")], "ann", work=iter(()))
+    assert room.next_batch(16) == [work]
+    (rest,) = room.enter([ask("b")], "ann", goes_on=older[0].call)
+    room.put_back(work)
+    with pytest.raises(Superseded):
+        rest.future.result(timeout=0)
+    assert room.next_batch(16) == [work]
+
+
+def test_the_rest_of_a_newer_call_supersedes_that_of_an_older_one():
+    room = WaitingRoom()
+    calls = []
+    for text in ("older", "newer"):
+        calls += room.enter([ask(text)], "ann")
+        assert room.next_batch(16) == calls[-1:]
+    (older,) = room.enter([ask("rest of the older")], "ann", goes_on=calls[0].call)
+    (newer,) = room.enter([ask("rest of the newer")], "ann", goes_on=calls[1].call)
+    with pytest.raises(Superseded):
+        older.future.result(timeout=0)
+    with pytest.raises(Superseded):
+        room.enter([ask("more of the older")], "ann", goes_on=calls[0].call)
+    assert room.next_batch(16) == [newer]
+
+
+def test_who_types_faster_than_the_turn_comes_round_keeps_the_place():
+    room = WaitingRoom()
+    room.enter([ask("he")], "ann")
+    for who in ("bo", "cy"):
+        room.enter([ask(who)], who)
+    room.enter([ask("hel")], "ann")
+    assert [texts(room.next_batch(1)) for _ in range(3)] == [["hel"], ["bo"], ["cy"]]
+
+
+def test_work_that_was_put_back_stands_behind_whoever_came_meanwhile():
+    room = WaitingRoom()
+    older = room.enter([ask("a")], "ann")
+    assert room.next_batch(16) == older
+    (work,) = room.enter([ask("gradients")], "ann", work=iter(()))
+    assert room.next_batch(16) == [work]
+    room.enter([ask("b")], "ann", goes_on=older[0].call)
+    (other,) = room.enter([ask("c")], "bo")
+    room.put_back(work)
+    assert [room.next_batch(1) for _ in range(2)] == [[other], [work]]
+
+
+def test_who_waits_for_a_batch_is_told_at_once_that_the_process_ends():
+    room = WaitingRoom()
+    thread, got = waits_in(room)
+    room.end()
+    thread.join(20)
+    assert got == [[]]
+    (left,) = room.enter([ask("a")], "ann")
+    assert room.next_batch(16, timeout=0) == []
+    assert not left.future.done()
+
+
+def test_who_waits_for_a_batch_gets_work_that_is_put_back():
+    room = WaitingRoom()
+    (work,) = room.enter([ask("gradients")], "ann", work=iter(()))
+    assert room.next_batch(16) == [work]
+    thread, got = waits_in(room)
+    room.put_back(work)
+    thread.join(20)
+    assert got == [[work]]

@@ -1,0 +1,129 @@
+"""Calls to a cluster, with responses that are made up: what a visitor is told, what is asked again or given up."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bert_core.serving.waiting import Busy, Superseded, TimedOut
+
+pytestmark = pytest.mark.cluster
+
+
+class Response:
+    """Answers with `found`, or raises it if it is a problem of the way."""
+
+    def __init__(self, found: object = None, problem: BaseException | None = None):
+        self.found, self.problem, self.cancelled = found, problem, 0
+
+    def result(self, timeout_s: float) -> object:
+        if self.problem is not None:
+            raise self.problem
+        return self.found
+
+    def cancel(self) -> None:
+        from ray.exceptions import RayActorError
+
+        self.cancelled += 1
+        raise RayActorError  # as of one that was lost already
+
+
+def answer(*responses: Response) -> tuple[object, list[Response]]:
+    """What a call says to a request whose tries get these responses, and which of them were left over."""
+    from bert_core.serving.ray_calls import Call
+
+    left, call = list(responses), Call()
+
+    def ask() -> Response:
+        return left.pop(0)
+
+    try:
+        return call.answer(call.send(ask), ask, 1.0), left
+    except Exception as problem:
+        return problem, left
+
+
+def test_a_request_whose_replica_died_is_asked_again_a_few_times():
+    from ray.exceptions import RayActorError
+
+    lost = [Response(problem=RayActorError()) for _ in range(9)]
+    assert answer(lost[0], Response("here"))[0] == "here"
+    assert answer(*lost[:3], Response("here"))[0] == "here"
+    problem, left = answer(*lost)
+    assert isinstance(problem, Busy)
+    assert "the cluster lost this request several times" in str(problem)
+    assert len(left) == 5  # four tries
+
+
+def test_each_problem_of_the_cluster_is_one_line_for_the_visitor():
+    from ray.serve.exceptions import BackPressureError, RayServeException
+
+    for problem, kind, line in (
+        (TimeoutError(), TimedOut, "the cluster had no time for this"),
+        (BackPressureError(num_queued_requests=512, max_queued_requests=512), Busy, "512 requests wait already"),
+        (RayServeException("no replica"), Busy, "is a replica still running"),
+    ):
+        said, _ = answer(Response(problem=problem))
+        assert type(said) is kind
+        assert line in str(said)
+
+
+def test_what_is_given_up_is_cancelled_once_and_nothing_more_is_sent():
+    from bert_core.serving.ray_calls import Call
+
+    call, asked = Call(), [Response("answered"), Response("waits"), Response("waits")]
+    for response in asked:
+        assert call.send(lambda response=response: response) is response
+    assert call.answer(asked[0], lambda: None, 1.0) == "answered"
+    call.give_up()
+    call.give_up()
+    assert [response.cancelled for response in asked] == [0, 1, 1]
+    with pytest.raises(Superseded):
+        call.send(lambda: pytest.fail("sent"))
+
+
+def test_only_a_newer_call_of_the_same_visitor_gives_an_older_one_up():
+    from bert_core.serving.ray_calls import Calls
+
+    calls = Calls()
+    with calls.begin("ann") as older, calls.begin("bo") as other, calls.begin(None) as nobody, calls.begin(None):
+        with calls.begin("ann") as newer:
+            assert [call._given_up for call in (older, other, nobody, newer)] == [True, False, False, False]
+        assert set(calls._newest) == {"bo"}
+        with calls.begin("ann"):
+            pass
+    assert not calls._newest
+
+
+def test_an_older_call_that_ends_leaves_the_newer_one_in_its_place():
+    from bert_core.serving.ray_calls import Calls
+
+    calls = Calls()
+    older = calls.begin("ann")
+    older.__enter__()
+    with calls.begin("ann") as newer:
+        older.__exit__(None, None, None)
+        assert calls._newest == {"ann": newer}
+        with calls.begin("ann"):
+            assert newer._given_up
+
+
+def test_whatever_ends_the_work_on_a_thread_that_stays_is_told():
+    from bert_core.serving.ray_engine import on_a_thread_that_stays
+
+    def end() -> None:
+        raise SystemExit("no cluster")
+
+    told: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            on_a_thread_that_stays(end)
+        except BaseException as problem:
+            told.append(problem)
+
+    waits = threading.Thread(target=wait, daemon=True)
+    waits.start()
+    waits.join(20)
+    assert [str(problem) for problem in told] == ["no cluster"]
