@@ -15,7 +15,19 @@ from bert_core import LoadError, MissingPart
 from bert_core.counting import counted
 from bert_core.serving import EngineError, Superseded
 from bert_core.tokenizer import Encoding
-from ui import arithmetic, classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
+from ui import (
+    arithmetic,
+    classroom,
+    follow,
+    glossary,
+    model_card,
+    model_picker,
+    notices,
+    settings,
+    state,
+    tour,
+    visitors,
+)
 from ui.state import Here
 from ui.words import PROSE
 
@@ -90,8 +102,10 @@ def _inputs() -> None:
     pause = settings.typing_pause()
     first, second = st.columns([3, 2], gap="small")
     first.text_input("Sentence", value=state.DEFAULT_TEXT, key="text", bind="query-params", live=pause,
-                     placeholder="Type anything; [MASK] is a gap")
-    second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause, placeholder="optional")
+                     placeholder="Type anything; [MASK] is a gap", on_change=follow.words)
+    second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause, placeholder="optional",
+                      on_change=follow.words)
+    follow.note()
 
 
 def _sidebar() -> None:
