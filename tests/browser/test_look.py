@@ -166,3 +166,12 @@ def test_a_word_opens_its_look_ups(visitor):
     page.get_by_role("option", name="dog").click()
     visitor.after(run)
     expect(page.locator(".bw-ladder")).to_have_text("✓dog")
+
+
+def test_a_printed_page_names_its_model_and_leaves_the_controls_out(visitor):
+    page = visitor.open("masking", text="The [MASK] barked.")
+    page.emulate_media(media="print")
+    expect(page.locator(".bw-status")).to_be_visible()
+    expect(page.locator(".bw-status")).to_contain_text("twin-bert")
+    expect(page.locator(".bw-status")).to_have_css("position", "static")
+    expect(page.get_by_test_id("stSlider")).to_be_hidden()
