@@ -15,7 +15,19 @@ from bert_core import LoadError, MissingPart
 from bert_core.counting import counted
 from bert_core.serving import EngineError, Superseded
 from bert_core.tokenizer import Encoding
-from ui import arithmetic, classroom, glossary, model_card, model_picker, notices, settings, state, tour, visitors
+from ui import (
+    arithmetic,
+    classroom,
+    follow,
+    glossary,
+    model_card,
+    model_picker,
+    notices,
+    settings,
+    state,
+    tour,
+    visitors,
+)
 from ui.state import Here
 from ui.words import PROSE
 
@@ -91,8 +103,10 @@ def _inputs() -> None:
     pause = settings.typing_pause()
     first, second = st.columns([3, 2], gap="small")
     first.text_input("Sentence", value=state.DEFAULT_TEXT, key="text", bind="query-params", live=pause,
-                     placeholder="Type anything; [MASK] is a gap")
-    second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause, placeholder="optional")
+                     placeholder="Type anything; [MASK] is a gap", on_change=follow.words)
+    second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause, placeholder="optional",
+                      on_change=follow.words)
+    follow.note()
 
 
 def _sidebar() -> None:
@@ -239,8 +253,8 @@ def _below(words: dict, view: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Plain text to HTML: escaped, with `code`, *emphasis* and **strong**."""
-    escaped = html.escape(text, quote=False)
+    """Plain text to HTML: escaped, with `code`, *emphasis* and **strong**; a number and its % stay on one line."""
+    escaped = re.sub(r"(\d) %", "\\1\u00a0%", html.escape(text, quote=False))
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
     escaped = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", escaped)

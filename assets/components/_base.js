@@ -158,6 +158,11 @@ function readNumber(value) {
 // "a → b" for texts of any direction: two right-to-left words would else change places about the arrow.
 function arrow(from, to) { return `\u2068${from}\u2069 → \u2068${to}\u2069`; }
 
+// One of many texts by name: with its position where another is written the same.
+function nameAmong(texts, i, position = i) {
+  return texts.indexOf(texts[i]) === texts.lastIndexOf(texts[i]) ? texts[i] : `${texts[i]} (${position})`;
+}
+
 // 0.0713 -> "7.1 %"
 function percent(p) {
   if (p > 0 && p < 0.001) return "<0.1 %";

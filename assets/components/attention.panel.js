@@ -151,10 +151,13 @@ function drawDetails(view, parent) {
   const looks = Array.from({ length: n }, (_, k) => [k, values[focus.item * n + k]]);
   const seen = Array.from({ length: n }, (_, q) => [q, values[q * n + focus.item]]);
   const pair = focus.other === undefined ? "" :
-    ` From “${item.text}” to “${items[focus.other].text}”: ${exactly(values[focus.item * n + focus.other])}.`;
+    ` From “${named(items, focus.item)}” to “${named(items, focus.other)}”: ${exactly(values[focus.item * n + focus.other])}.`;
   says.textContent = `“${item.text}”, position ${item.pieces[0]}${pinned ? ", pinned" : ""}.${pair}${exact}`;
   lists.replaceChildren(weightList("looks at", looks, items, "from"), weightList("is looked at by", seen, items, "to"));
 }
+
+// What a row or column is called where its place in the picture doesn't tell it from another.
+function named(items, i) { return nameAmong(items.map((item) => item.text), i, items[i].pieces[0]); }
 
 // With no token lit: the largest weights of the map as it is shown.
 function strongestPairs({ items, n, values }) {
@@ -166,7 +169,7 @@ function strongestPairs({ items, n, values }) {
     best.length = Math.min(best.length, 6);
   }
   const box = make("div", "att-list att-wide"), list = make("ol");
-  for (const [i, p] of best) if (p > 0) list.append(weightLine(arrow(items[Math.floor(i / n)].text, items[i % n].text), p, i));
+  for (const [i, p] of best) if (p > 0) list.append(weightLine(arrow(named(items, Math.floor(i / n)), named(items, i % n)), p, i));
   box.append(make("h3", "", "Strongest pairs of this head"), list);
   return box;
 }
@@ -184,7 +187,7 @@ function weightList(title, pairs, items, side) {
   box.append(make("h3", "", title), make("p", "att-quiet", `sum ${total.toFixed(3)}`));
   const list = make("ol");
   for (const [i, p] of pairs.sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 6)) {
-    if (p > 0) list.append(weightLine(items[i].text, p, items[i].pieces[0]));
+    if (p > 0) list.append(weightLine(named(items, i), p, items[i].pieces[0]));
   }
   box.append(list);
   return box;
@@ -201,8 +204,8 @@ function drawTables(view, gridBox, headBox) {
   const map = currentMaps(view)[0], { items, n, values } = map;
   const name = `Attention of layer ${view.layer + 1}, head ${view.head + 1}, as shown`;
   if (n <= 64) {
-    numbersTable(headBox, `${name}: from rows to columns`, ["from \\ to", ...items.map((item) => item.text)],
-      () => items.map((item, q) => [item.text, ...values.subarray(q * n, (q + 1) * n)]));
+    numbersTable(headBox, `${name}: from rows to columns`, ["from \\ to", ...items.map((_, i) => named(items, i))],
+      () => items.map((_, q) => [named(items, q), ...values.subarray(q * n, (q + 1) * n)]));
     return;
   }
   const at = focusOf(view)?.item ?? 0;

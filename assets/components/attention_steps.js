@@ -83,7 +83,7 @@ function drawStepper(view, parent) {
 // The step in words, with this query's and key's numbers.
 function sentence(view) {
   const { data, key, step } = view, a = data.arrays, f = readNumber;
-  const to = `“${data.tokens[key]}”`, size = a.query.data.length;
+  const to = `“${nameAmong(data.tokens, key)}”`, size = a.query.data.length;
   const numbers = [
     `q · k = ${f(a.dots.data[key])} for ${to}`,
     `${f(a.dots.data[key])} ÷ √${size} = ${f(a.scores.data[key])} for ${to}`,
@@ -93,7 +93,7 @@ function sentence(view) {
     `this head's part has length ${f(a.norms.data[data.head])}`,
     step === NEURONS && neuronSentence(view),
   ];
-  return `${STEPS[step][1]} ${step === NEURONS ? "For" : "From"} “${data.tokens[data.query]}”: ${numbers[step]}.`;
+  return `${STEPS[step][1]} ${step === NEURONS ? "For" : "From"} “${nameAmong(data.tokens, data.query)}”: ${numbers[step]}.`;
 }
 
 const COLUMNS = [["q · k", "dots"], ["÷ √Dh", "scores"], ["mask", "blocked"], ["softmax", "weights"]];
@@ -104,10 +104,10 @@ function drawTable(view, parent) {
   head.append(make("th", "", "key", { scope: "col" }));
   shown.forEach(([title], i) => head.append(make("th", i === step ? "now" : "", title, { scope: "col" })));
   const limit = Math.max(...data.arrays.scores.data.map(Math.abs)), body = table.createTBody();
-  data.tokens.forEach((token, i) => {
+  data.tokens.forEach((_, i) => {
     const line = body.insertRow();
     line.className = i === view.key ? "on" : "";
-    const pick = make("button", "", token, { type: "button", "aria-pressed": String(i === view.key) });
+    const pick = make("button", "", nameAmong(data.tokens, i), { type: "button", "aria-pressed": String(i === view.key) });
     pick.onclick = () => { view.key = i; view.draw(); };
     const name = make("th", "", "", { scope: "row" });
     name.append(pick);
@@ -143,7 +143,7 @@ function softmaxStrips({ arrays: a, tokens }, key) {
   return [
     ["score of every key, less the largest", open.map((score) => (score === -Infinity ? 0 : score - top)), `largest ${f(top)}`],
     ["e to that; 0 where blocked", powers, `sum ${f(total)}`],
-    ["each ÷ the sum: attention", a.weights.data, `“${tokens[key]}”: ${f(powers[key])} ÷ ${f(total)} = ${f(a.weights.data[key])}`],
+    ["each ÷ the sum: attention", a.weights.data, `“${nameAmong(tokens, key)}”: ${f(powers[key])} ÷ ${f(total)} = ${f(a.weights.data[key])}`],
   ];
 }
 
@@ -152,7 +152,7 @@ function strips(view) {
   const { data, key, step } = view, a = data.arrays, size = a.query.data.length;
   if (step === NEURONS) return neuronStrips(view);
   const k = a.keys.data.subarray(key * size, (key + 1) * size), v = a.values.data.subarray(key * size, (key + 1) * size);
-  const token = `“${data.tokens[key]}”`, query = `“${data.tokens[data.query]}”`;
+  const [token, query] = [key, data.query].map((i) => `“${nameAmong(data.tokens, i)}”`);
   if (step === 3) return softmaxStrips(data, key);
   if (step < 4) return [
     [`query of ${query}`, a.query.data, `${size} numbers`], [`key of ${token}`, k, `${size} numbers`],

@@ -106,10 +106,11 @@ function keepInSight(scroller, top, block) {
   if (top + block > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + block - scroller.clientHeight;
 }
 
-// The chosen cell's addends, its sum, and LayerNorm worked out term by term.
+// The chosen cell's addends, its sum, and LayerNorm worked out term by term: in so many digits that who adds them up
+// by hand gets the same.
 function readCell(readout, state, cell) {
   const { t, d } = cell;
-  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(4)}`;
+  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(6)}`;
   const term = (strip) => {
     const span = make("span", `bw-term bw-term-${strip}`);
     span.append(make("b", "", signed(value(state, strip, t, d))), make("span", "", NAMES[strip].replace("= ", "")));
@@ -132,5 +133,5 @@ function normLine(state, t, d, signed) {
   const sd = Math.sqrt(row.reduce((a, b) => a + (b - mean) ** 2, 0) / width + state.epsilon);
   const weight = state.arrays.weight.data[d], bias = state.arrays.bias.data[d];
   const done = ((row[d] - mean) / sd) * weight + bias;
-  return `LayerNorm: (${signed(row[d])} − mean ${signed(mean)}) / deviation ${sd.toFixed(4)} × weight ${weight.toFixed(4)} + bias ${signed(bias)} = ${signed(done)}`;
+  return `LayerNorm: (${signed(row[d])} − mean ${signed(mean)}) / deviation ${sd.toFixed(6)} × weight ${weight.toFixed(6)} + bias ${signed(bias)} = ${signed(done)}`;
 }

@@ -61,10 +61,13 @@ def reveal_figure(curves: Sequence[Curve]) -> go.Figure:
     return figure
 
 
-def surprise_figure(found: Sequence[Surprise]) -> go.Figure:
+def surprise_figure(found: Sequence[Surprise], chosen: Sequence[int] = ()) -> go.Figure:
     """Nats of surprise for each token, a line a reader; readers with other tokens are left out.
 
     Without a legend: the page's totals above it carry the colours, dashes and marks.
+
+    Args:
+        chosen: positions in the input of the word that is picked out by a stripe.
     """
     figure = go.Figure()
     tokens = found[0].tokens
@@ -79,6 +82,9 @@ def surprise_figure(found: Sequence[Surprise]) -> go.Figure:
             marker={"symbol": MARKERS[one.reader], "size": 9, "color": colour},
             hovertemplate=f"%{{x}}<br>%{{y:.2f}} nats<extra>{NAMES[one.reader]}</extra>",
         )
+    for n, place in enumerate(found[0].places):
+        if place in chosen:
+            figure.add_vrect(x0=n - 0.5, x1=n + 0.5, fillcolor=theme.MASK, opacity=0.2, line_width=0, layer="below")
     theme.style(figure, "token", "surprise, nats", 460)
     figure.update_layout(showlegend=False)
     figure.update_yaxes(rangemode="tozero")

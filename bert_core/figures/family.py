@@ -140,5 +140,5 @@ def attention_figure(trace: Trace) -> go.Figure:
         hovertemplate="%{y} looks at %{x}: %{z:.3f}<extra></extra>",
     ))
     theme.style(figure, x="to (last layer, mean of heads)", y="from", height=420)
-    figure.update_yaxes(autorange="reversed")
+    figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure.update_xaxes(tickangle=-60)

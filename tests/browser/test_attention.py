@@ -44,12 +44,16 @@ def shown_table(page: Page, box: str = ".att-headtable") -> tuple[list[str], np.
 
 def wait_for_table(page: Page, names: list[str], numbers: np.ndarray, box: str = ".att-headtable",
                    relative: float = 0.0) -> None:
-    """Open the table under a picture, and wait until it shows these rows, to 1e-4 (and to a share of each)."""
+    """Open the table under a picture, and wait until it shows these rows, to 1e-4 (and to a share of each).
+
+    Args:
+        names: of the rows, without the positions that tell equal ones apart.
+    """
     page.locator(f"{box} summary").evaluate("node => { node.parentElement.open = true; }")
 
     def agrees() -> bool:
         shown, cells = shown_table(page, box)
-        return (shown == names and cells.shape == numbers.shape
+        return ([re.sub(r" \(\d+\)$", "", name) for name in shown] == names and cells.shape == numbers.shape
                 and bool((np.abs(cells - numbers) < 1e-4 + relative * numbers).all()))
 
     holds(page, agrees)
@@ -345,6 +349,17 @@ def test_a_head_taken_back_before_the_answer_does_not_shut_out_later_ones(browse
     one.page.clock.fast_forward(6_000)
     one.draw(components.pack({**header, "off": [17]}, arrays))
     assert one.page.locator(".att-root").evaluate("root => [...root.view.off]") == [17]
+    one.close()
+
+
+def test_words_that_are_written_the_same_are_told_apart_where_only_their_names_stand(browser: Browser, engine):
+    trace = engine.run(TraceRequest("the dog saw the cat", parts=("attention_probs",)))
+    one = Alone(browser, "attention")
+    one.draw(components.pack(*heads_payload(trace, 1, 4)))
+    pairs = one.page.locator(".att-wide .att-token").all_text_contents()
+    assert any("the (1)" in pair or "the (4)" in pair for pair in pairs)
+    one.page.locator(".att-headtable summary").click()
+    assert shown_table(one.page)[0] == ["[CLS]", "the (1)", "dog", "saw", "the (4)", "cat", "[SEP]"]
     one.close()
 
 

@@ -182,3 +182,22 @@ def test_paper_has_all_lessons_and_the_citation(visitor):
     expect(page.locator(".bw-sheet")).to_have_count(14)
     page.get_by_text("How to cite").wait_for()
     visitor.no_traceback()
+
+
+def test_what_to_notice_is_folded_until_a_prediction_and_a_prediction_outlives_a_step(visitor):
+    page = visitor.open("class", lesson="2. Three embeddings, one sum")
+    expect(page.locator(".bw-step .bw-notice-this").first).to_be_hidden()
+    page.get_by_text("What to notice").first.click()
+    expect(page.locator(".bw-step .bw-notice-this").first).to_be_visible()
+    run = visitor.run_number()
+    page.get_by_text(lessons()[1].options[1]).click()
+    visitor.after(run)
+    expect(page.get_by_text("What to notice")).to_have_count(0)
+    page.get_by_role("button", name="Open Embeddings").first.click()
+    page.wait_for_url("**/embeddings*")
+    visitor.wait_ready()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Class").first.click()
+    page.wait_for_url("**/class*")
+    visitor.wait_ready()
+    expect(page.locator(".bw-reveal")).to_contain_text("As you predicted.")
+    expect(page.get_by_role("combobox", name="Lesson")).to_have_value("2. Three embeddings, one sum")

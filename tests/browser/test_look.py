@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -166,3 +168,24 @@ def test_a_word_opens_its_look_ups(visitor):
     page.get_by_role("option", name="dog").click()
     visitor.after(run)
     expect(page.locator(".bw-ladder")).to_have_text("✓dog")
+
+
+def test_a_printed_page_names_its_model_and_leaves_the_controls_out(visitor):
+    page = visitor.open("masking", text="The [MASK] barked.")
+    page.emulate_media(media="print")
+    expect(page.locator(".bw-status")).to_be_visible()
+    expect(page.locator(".bw-status")).to_contain_text("twin-bert")
+    expect(page.locator(".bw-status")).to_have_css("position", "static")
+    expect(page.get_by_test_id("stSlider")).to_be_hidden()
+
+
+def test_who_adds_the_addends_on_screen_up_by_hand_gets_the_sum_and_layernorm(visitor):
+    page = visitor.open("embeddings", text="The babysitter opened the [MASK] and read the first chapter.")
+    shown = [float(term.replace("−", "-")) for term in page.locator(".bw-sum b").all_inner_texts()]
+    token, segment, position, total, output = shown
+    assert token + segment + position == pytest.approx(total, abs=2e-6)
+    numbers = re.findall(r"[+−]?\d+\.\d+", page.locator(".bw-norm").inner_text())
+    row, mean, deviation, weight, bias, done = (float(number.replace("−", "-")) for number in numbers)
+    assert row == total
+    assert done == output
+    assert (row - mean) / deviation * weight + bias == pytest.approx(done, abs=5e-5)

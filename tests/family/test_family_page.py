@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bert_core import TraceRequest
 from bert_core.load import load_model
 from bert_core.tasks.vocabulary import continuation
 from tests.payloads import said, visit
@@ -47,6 +48,14 @@ def test_guesses_are_those_of_the_command_line(model, title, text):
     assert title in words
     for guess in continuation(state.engine(), text, model):
         assert f"<td data-label=\"token\">{html.escape(guess.token)}</td>" in words
+
+
+def test_the_maps_side_by_side_have_their_numbers_as_a_table():
+    words = said(visit("family", view="Side by side", text="dog dog"))
+    for model in ("twin-bert", "twin-gpt"):
+        assert f"Attention of {model}, last layer, mean of heads: rows look at columns" in words
+    weights = state.engine().run(TraceRequest("dog dog", model="twin-gpt")).attention_probs[-1].mean(axis=0)
+    assert f">{weights[2, 1]:.4f}<" in words
 
 
 def test_what_is_left_out_is_said():

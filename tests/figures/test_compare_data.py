@@ -207,6 +207,9 @@ def test_surprise_has_a_line_for_each_reader_of_the_same_tokens():
     assert [(trace.line.color, trace.line.dash) for trace in figure.data] == [
         (theme.BOTH_WAYS, "solid"), (theme.ONE_WAY, "dash")]
     assert figure.layout.yaxis.title.text == "surprise, nats"
+    assert not figure.layout.shapes
+    (stripe,) = compare_curves.surprise_figure(found, chosen=(4, 5)).layout.shapes
+    assert (stripe.x0, stripe.x1, stripe.fillcolor) == (0.5, 1.5, theme.MASK)  # the second, whose position is 5
 
 
 def test_pairs_stand_at_their_shares_with_both_whiskers():

@@ -5,9 +5,10 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from bert_core.training.live.folder import ENDED, RunFolder, Status
-from bert_core.training.live.specs import PretrainSpec, to_json
+from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, to_json
 from tests.payloads import PATIENCE, said, visit
 from ui import training
+from ui.views import finetune as finetune_page
 from ui.views import pretrain as film_page
 from ui.views import pretrain_runs
 
@@ -110,6 +111,18 @@ def test_an_address_that_was_on_its_way_while_a_run_was_reset_brings_it_not_back
     at.query_params["run"] = desk.id  # of a look at the run that began before the click
     assert 'data-state="none"' in said(at.run())
     assert "run" not in at.query_params
+
+
+def test_what_was_trained_on_another_task_is_not_said_of_the_chosen_one(monkeypatch):
+    run = training.RunView("", None, FinetuneSpec("topic", "frozen"), Status("done", steps=760, seconds=8.0), own=True)
+    monkeypatch.setattr(training, "current", lambda *_: run)
+    monkeypatch.setattr(finetune_page.runs, "runs_of", lambda task, now: [now] if now else [])
+    monkeypatch.setattr(finetune_page, "pictures", lambda *_: None)
+    monkeypatch.setattr(finetune_page, "status_line", lambda _spec: "")
+    assert "Topic, head only, seed 0. Done: 760 steps in 8 s." in said(visit("finetune"))
+    words = said(visit("finetune", task="Sentiment"))
+    assert "Done" not in words
+    assert "Nothing trained on this task yet: press Train." in words
 
 
 def test_a_frame_that_goes_while_the_film_is_made_is_left_out(monkeypatch, tmp_path):

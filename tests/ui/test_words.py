@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ui import words
+from ui import shell, words
 
 UI = Path(words.__file__).parent
 #: Views whose longer prose is kept in assets.
@@ -54,3 +54,7 @@ def test_the_folder_of_a_language_is_named_once():
 
 def test_words_of_the_language_are_there():
     assert all(place.exists() for place in (words.PROSE, words.LESSONS, words.GLOSSARY))
+
+
+def test_a_number_and_its_percent_sign_stay_on_one_line():
+    assert shell.inline("keeps **95 %** of it, 3.5 % less") == "keeps <strong>95\u00a0%</strong> of it, 3.5\u00a0% less"

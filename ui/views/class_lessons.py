@@ -123,35 +123,44 @@ def show_lessons(done: set[str]) -> None:
         draw(f'<p class="bw-progress"><strong>{count}</strong> of {len(names)} done</p>')
     lesson = lessons()[chosen]
     draw(heading(lesson.title), small(f"{lesson.minutes} minutes"))
-    _predict(lesson)
-    _todo(lesson)
+    _todo(lesson, _predict(lesson))
     _finish(lesson, done)
 
 
-def _predict(lesson: Lesson) -> None:
-    """The opening question; its answer appears after a prediction."""
+def _predict(lesson: Lesson) -> bool:
+    """The opening question; its answer appears after a prediction. Returns whether there is one."""
     draw(f'<p class="bw-ask">{shell.inline(lesson.question)}</p>')
     guess = st.radio("Your prediction", lesson.options, index=None, key=f"_guess_{lesson.key}",
-                     label_visibility="collapsed")
+                     label_visibility="collapsed", persist_state="session")
     if guess is None:
         draw(small("Choose before you read on; the answer shows after that."))
-        return
+        return False
     right = lesson.options[lesson.answer]
     verdict = "As you predicted." if guess == right else f"You predicted: {guess}. The answer: {right}."
     draw(f'<div class="bw-reveal" role="status"><p><strong>{html.escape(verdict)}</strong></p>'
          f"<p>{glossary.mark(shell.inline(lesson.reveal))}</p></div>")
+    return True
 
 
-def _todo(lesson: Lesson) -> None:
-    """What to do, each with the button that sets it up, what to notice, and questions to oneself."""
+def _todo(lesson: Lesson, predicted: bool) -> None:
+    """What to do, each with the button that sets it up, what to notice, and questions to oneself.
+
+    Args:
+        predicted: before that what to notice is folded away, as it often gives the answer.
+    """
     draw(heading("Do and notice", 3))
     for n, step in enumerate(lesson.steps, 1):
         draw(f'<div class="bw-step"><p><strong>{n}.</strong> {shell.inline(step.do)}</p>'
-             f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p></div>')
+             f"{_to_notice(step, predicted)}</div>")
         st.button(f"Open {page_title(step.page)}", key=f"_step_{lesson.key}_{n}", on_click=going.to, args=(step.view,))
     checks = "".join(f"<details><summary>{shell.inline(question)}</summary><p>{shell.inline(answer)}</p></details>"
                      for question, answer in lesson.checks)
     draw(heading("Check yourself", 3), f'<div class="bw-below">{checks}</div>')
+
+
+def _to_notice(step: Step, predicted: bool) -> str:
+    notice = f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p>'
+    return notice if predicted else f"<details><summary>What to notice</summary>{notice}</details>"
 
 
 def page_title(name: str) -> str:

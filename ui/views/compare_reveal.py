@@ -55,7 +55,8 @@ def _curves(asked: Asked, guess: str | None) -> None:
             "cmp-small")
     say("Words not yet revealed keep their place, but no token may look at them: only the context changes. "
         f"A side decides if it alone brings at least {100 * reveal.SHARE:.0f} % of what both sides bring and the other "
-        f"does not. {_always_seen(asked)}", "cmp-small")
+        f"does not. Where none of the three reaches {100 * reveal.FOUND:.0f} %, the verdict is “not even both”. "
+        f"{_always_seen(asked)}", "cmp-small")
 
 
 def _always_seen(asked: Asked) -> str:

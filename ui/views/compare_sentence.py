@@ -40,7 +40,7 @@ def surprise_of_all(here: Here) -> None:
     same = [one for one in found if one.tokens == found[0].tokens]
     rows = [(f"{place} {token}", *(float(one.nats[n]) for one in same))
             for n, (place, token) in enumerate(zip(found[0].places, found[0].tokens, strict=True))]
-    components.chart(figures.surprise_figure(_drawn(same)), "surprise", Numbers(
+    components.chart(figures.surprise_figure(_drawn(same), asked.positions), "surprise", Numbers(
         "Surprise of each token in nats", ("token", *(NAMES[one.reader] for one in same)), rows))
     for one in found:
         if one not in same:

@@ -130,12 +130,16 @@ def _moved_keys(asked: Asked, prompt: str) -> None:
         return
     most = {model: float(change.max()) for model, change in moved.items()}
     say("Measured here: one more word is put behind the start. How far do the keys of the words before it move? "
-        + ", ".join(f"{model} by at most **{change:.2g}**" for model, change in most.items())
+        + ", ".join(f"{model} by at most **{_short(change)}**" for model, change in most.items())
         + ". Keys that stay may be kept; where they move, everything has to be read again.")
     rows = [(n + 1, *(float(m[n]) if n < len(m) else "–" for m in moved.values()))
             for n in range(max(map(len, moved.values())))]
     components.chart(figures.prefix_figure(moved, {model: reader for reader, model in _writers(asked)}), "prefix",
                      Numbers("Largest change of a prefix key", ("layer", *moved), rows))
+
+
+def _short(change: float) -> str:
+    return f"{change:.2g}".replace("-", "−")
 
 
 def _bytes(config: BertConfig, tokens: int) -> str:

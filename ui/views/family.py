@@ -18,7 +18,7 @@ from bert_core.sizes import parameter_table
 from bert_core.tasks.vocabulary import last_read, top_predictions
 from ui import chips, components, controls, glossary, going, notices, shell, state
 from ui.state import Here
-from ui.tables import table
+from ui.tables import Numbers, table
 from ui.views.class_lessons import page_title
 from ui.views.family_html import draw, heading, small, words_of
 
@@ -174,7 +174,15 @@ def _one_model(trace: Trace, number: int) -> None:
     elif len(trace) > MOST_TOKENS:
         draw(small(f"No attention map: it is drawn up to {MOST_TOKENS} tokens, and here are {len(trace)}."))
     else:
-        components.chart(figures.attention_figure(trace), f"attention{number}")
+        components.chart(figures.attention_figure(trace), f"attention{number}", _weights(trace))
+
+
+def _weights(trace: Trace) -> Numbers:
+    """The same map as numbers."""
+    names = [f"{n} {token}" for n, token in enumerate(trace.tokens)]
+    rows = [(name, *row) for name, row in zip(names, trace.attention_probs[-1].mean(axis=0).tolist(), strict=True)]
+    return Numbers(f"Attention of {shell.short_name(trace.model)}, last layer, mean of heads: rows look at columns",
+                   ("from \\ to", *names), rows)
 
 
 def _guesses(trace: Trace) -> tuple[str, list[tuple[str, str]]] | None:
@@ -221,9 +229,9 @@ def _try_it(claim: family_claims.Claim) -> None:
 
 
 def _one_claim(claim: family_claims.Claim) -> str:
-    lines = [f'<p class="bw-wrong">{html.escape(claim.wrong)}</p>', f"<p>{shell.inline(claim.right)}</p>"]
+    lines = [f'<p class="bw-wrong">{shell.inline(claim.wrong)}</p>', f"<p>{shell.inline(claim.right)}</p>"]
     if claim.evidence:
-        lines.append(f'<p class="bw-evidence">Here: {html.escape(claim.evidence)}</p>')
+        lines.append(f'<p class="bw-evidence">Here: {shell.inline(claim.evidence)}</p>')
     return f'<section class="bw-claim">{"".join(lines)}</section>'
 
 

@@ -65,8 +65,9 @@ def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
 
 
 def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> None:
-    """Train or cancel, and where the run is."""
+    """Train or cancel, and where the run is: the one that goes on, else the one in the picture."""
     going = run is not None and not run.status.ended
+    told = run if going else shown_runs(run, spec)[1]
     first, line = st.columns([1, 6], vertical_alignment="center")
     if going:
         first.button("Cancel", key="cancel", icon=":material/stop:", width="stretch", disabled=not run.own,
@@ -75,11 +76,18 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
         first.button("Train", key="train", icon=":material/play_arrow:", type="primary", width="stretch",
                      disabled=spec.task == "own" and not files, on_click=begin, args=(spec, files))
     with line:
-        text = training.status_text(run.status) if run else "Nothing trained yet: press Train."
-        mark = run.status.state if run else "none"
+        text = (f"{run_name(told.spec)}. {training.status_text(told.status)}" if told
+                else "Nothing trained on this task yet: press Train.")
+        mark = told.status.state if told else "none"
         st.html(f'<p class="bw-result" role="status" data-state="{mark}">{html.escape(text)}</p>')
         if going and run.status.steps:
             st.progress(min(1.0, run.status.step / run.status.steps))
+
+
+def run_name(spec: FinetuneSpec) -> str:
+    """What tells a run from the others of a visitor, in the words of its controls."""
+    task = OWN if spec.task == "own" else task_words()[spec.task]["title"]
+    return f"{task}, {next(name for name, way in WAYS.items() if way == spec.way).lower()}, seed {spec.seed}"
 
 
 def begin(spec: FinetuneSpec, files: dict[str, str]) -> None:

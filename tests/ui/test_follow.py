@@ -1,0 +1,69 @@
+"""What is chosen goes along with its word while a sentence is edited, and ends with the sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.payloads import drawn, is_ready, visit
+from ui import follow
+
+DOG = ("[CLS]", "the", "old", "dog", "barked", "all", "night", ".", "[SEP]")
+
+
+@pytest.mark.parametrize(("words", "expected"), [
+    ("today the old dog barked all night .", {"dog": 4, "barked": 5}),  # put in before them
+    ("the dog barked all night .", {"old": None, "dog": 2, "barked": 3}),  # taken out before them
+    ("the old dog barked", {"dog": 3, "barked": 4, "night": None}),
+    ("the old cat barked all night .", {"dog": 3, "barked": 4}),  # exchanged: the gap stays where it is
+    ("the old da ##ch ##sh barked all night .", {"dog": 3, "barked": 6}),
+    ("the old dog barked al", {"dog": 3, "all": 5, "night": None}),  # while it is taken back letter by letter
+    ("my sister bakes wonderful bread .", {"old": None, "dog": None, ".": None}),
+    ("", {"dog": None}),
+])
+def test_each_token_is_found_again_in_an_edited_sentence_and_none_in_another(words, expected):
+    places = follow.moved(DOG, ("[CLS]", *words.split(), "[SEP]"))
+    assert {word: places.get(DOG.index(word)) for word in expected} == expected
+
+
+def test_one_word_in_common_does_not_make_another_sentence_the_same():
+    assert follow.moved(DOG, ("[CLS]", "the", "house", ".", "[SEP]")) == {}
+
+
+def masking(mask: str):
+    at = visit("masking", text="The old dog barked all night.", mask=mask)
+    assert is_ready(at)["lines"] == []
+    return at
+
+
+def test_a_hidden_word_stays_hidden_when_one_is_typed_before_it():
+    at = masking("3,6")
+    at.text_input(key="text").set_value("Today the old dog barked all night.").run()
+    assert drawn(at, "gaps")["selected"] == [4, 7]
+    assert at.query_params["mask"] == "4,7"
+
+
+def test_a_new_sentence_has_no_gap_that_nobody_chose():
+    at = masking("3,6")
+    at.text_input(key="text").set_value("My sister bakes wonderful bread every Sunday.").run()
+    assert drawn(at, "gaps")["selected"] == []
+    assert "mask" not in at.query_params
+
+
+def test_a_word_of_the_second_sentence_follows_it_when_the_first_grows():
+    at = visit("masking", text="It rained.", pair="The river rose.", mask="6")
+    assert drawn(at, "gaps")["chips"][6]["l"] == "river"
+    at.text_input(key="text").set_value("It rained for days.").run()
+    assert drawn(at, "gaps")["selected"] == [8]
+    assert drawn(at, "gaps")["chips"][8]["l"] == "river"
+
+
+def test_what_comes_with_the_new_sentence_is_meant_for_it():
+    at = masking("3")
+    at.query_params["mask"] = "2"  # the browser's Back brings both
+    at.text_input(key="text").set_value("My sister bakes wonderful bread.").run()
+    assert drawn(at, "gaps")["selected"] == [2]
+
+
+def test_a_pair_that_was_cut_goes_along_at_both_ends():
+    assert follow._rewrite("3-4,6-2", {3: 4, 4: 5, 6: 7}) == "4-5"
+    assert follow._rewrite("-", {}) == "-"

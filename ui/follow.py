@@ -1,0 +1,96 @@
+"""A token that was chosen stays chosen while its sentence is edited; in another sentence nothing is chosen.
+
+The address names tokens by position. Without this, a word typed in front of a
+hidden one would hide its neighbour, and a new sentence would come with gaps
+that nobody chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+import streamlit as st
+
+from bert_core import LoadError
+from ui import state
+from ui.turns import TURNS
+
+#: Parameters of the address that name positions of the input: 'mask=3,5', 'at=2', 'cut=4-1,4-2'.
+POSITIONS = ("mask", "at", "token", "cut")
+#: More than this share of the shorter one's words must be the same, in their order, for one to be the other, edited.
+SAME = 0.5
+_READ = "_read"
+
+
+def note() -> None:
+    """Remember what this run reads and where in it something is chosen; after the shared inputs are drawn."""
+    values = st.session_state
+    st.session_state[_READ] = (values.get("text") or "", values.get("pair") or None, _chosen())
+
+
+def words() -> None:
+    """Take what is chosen along: the shared inputs' on_change.
+
+    What came together with the new words (the browser's Back, a room, an example) is meant for them and stays.
+    """
+    before = st.session_state.get(_READ)
+    if before is None or not before[2] or before[2] != _chosen():
+        return
+    old, new = (_tokens(text, pair) for text, pair in (
+        before[:2], (st.session_state.get("text") or "", st.session_state.get("pair") or None)))
+    if not old or not new or old == new:
+        return
+    places = moved(old, new)
+    for key, raw in before[2].items():
+        kept = _rewrite(raw, places)
+        if kept != raw:
+            state.set_param(key, kept)
+
+
+def moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
+    """Position of each old token in the edited input; {} if it is another one.
+
+    Args:
+        old, new: tokens, specials included. Of pieces that were exchanged for fewer the first stay.
+    """
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    same = [n for kind, start, end, _, _ in steps if kind == "equal" for n in range(start, end) if _is_word(old[n])]
+    if len(same) <= SAME * min(sum(map(_is_word, tokens)) for tokens in (old, new)):
+        return {}
+    found = {}
+    for kind, start, end, first, last in steps:
+        if kind in ("equal", "replace"):
+            found |= dict(zip(range(start, end), range(first, last), strict=False))
+    return found
+
+
+def _is_word(token: str) -> bool:
+    """Whether it is one of a sentence's own words: full stops and [SEP] stand in every sentence."""
+    return not token.startswith("[") and any(letter.isalnum() for letter in token)
+
+
+def _rewrite(raw: str, places: dict[int, int]) -> str | None:
+    """'3,5' or '4-1,4-2' with every position moved, without what is gone; None if nothing is left, '-' as it is."""
+    if raw == "-":
+        return raw
+    kept = []
+    for part in raw.split(","):
+        ends = [places.get(int(end)) if end.isdecimal() else None for end in part.split("-")]
+        if None not in ends:
+            kept.append("-".join(map(str, ends)))
+    return ",".join(dict.fromkeys(kept)) or None
+
+
+def _chosen() -> dict[str, str]:
+    """What the address says of positions."""
+    return {key: st.query_params[key] for key in POSITIONS if key in st.query_params}
+
+
+def _tokens(text: str, pair: str | None) -> tuple[str, ...]:
+    """The input's pieces, () if the model can't be loaded (the page then says so)."""
+    try:
+        with TURNS.away():
+            return state.engine().loaded(state.here().model).tokenizer.encode(text, pair).tokens
+    except (LoadError, ValueError):
+        return ()
