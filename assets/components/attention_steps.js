@@ -198,13 +198,13 @@ function drawStrip(view, box, title, numbers, names) {
   const says = child(box, "output", "steps-value");
   says.textContent = "";
   let at = -1;
-  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `${names ? `“${names[at]}”` : `[${at}]`} ${readNumber(numbers[at])}`; };
+  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `${names ? `“${nameAmong(names, at)}”` : `[${at}]`} ${readNumber(numbers[at])}`; };
   element.onpointermove = element.onpointerdown = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
   element.onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (move) { event.preventDefault(); say(at + move); }
   };
-  numbersTable(box, title, [names ? "token" : "dimension", "value"], () => Array.from(numbers, (value, i) => [names?.[i] ?? i, value]));
+  numbersTable(box, title, [names ? "token" : "dimension", "value"], () => Array.from(numbers, (value, i) => [names ? nameAmong(names, i) : i, value]));
 }
 
 // How long every head's contribution to this token is.

@@ -44,7 +44,7 @@ def strips(at) -> list[dict]:
 
 def sums(at) -> list[tuple[str, ...]]:
     """(sum, bias, logit, the run's own, probability) of each line of words."""
-    words = re.sub(r"</?strong>", "", said(at))
+    words = re.sub(r"</?strong>", "", said(at)).replace("\N{NO-BREAK SPACE}", " ")
     line = r"last strip (\S+) \+ bias (\S+) = (\S+); the run itself gave (\S+), by softmax ([^<]+?)\.<"
     return re.findall(line, words)
 
