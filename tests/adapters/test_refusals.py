@@ -162,3 +162,19 @@ def test_numbers_that_are_no_parameters_may_be_of_any_kind(gpt2):
     request = TraceRequest("the dog barked")
     traces = [run_batch(loaded, [request])[0] for loaded in (before, load_model(str(gpt2)))]
     np.testing.assert_array_equal(traces[0].lm_logits, traces[1].lm_logits)
+
+
+def test_numbers_that_are_no_weights_are_found_below_the_prefix_of_a_head_that_is_not_declared(gpt2):
+    edit_config(gpt2, architectures=["GPT2Model"])
+    weights, name = load_file(gpt2 / "model.safetensors"), "transformer.h.1.ln_1.weight"
+    save_file(weights | {name: weights[name].to(torch.int8)}, gpt2 / "model.safetensors", {"format": "pt"})
+    with pytest.raises(LoadError, match=f"{name} holds int8"):
+        load_model(str(gpt2))
+
+
+def test_a_tensor_that_is_missing_is_named_and_never_made_up(gpt2):
+    weights = load_file(gpt2 / "model.safetensors")
+    del weights["transformer.h.1.ln_1.weight"]
+    save_file(weights, gpt2 / "model.safetensors", {"format": "pt"})
+    with pytest.raises(LoadError, match="the weights lack .*h.1.ln_1.weight; is this the checkpoint"):
+        load_model(str(gpt2))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bert_core.load import load_model
-from bert_core.serving.cache import TraceCache
+from bert_core.serving.cache import TraceCache, held_bytes
 from bert_core.serving.local import LocalEngine
 from bert_core.serving.models import MODEL_BYTES
 from bert_core.trace import Trace, TraceRequest, run_batch
@@ -54,6 +54,33 @@ def test_long_texts_push_others_out(tiny_bert):
     cache.put(requests[-1], cache.get(requests[-1]))
     cache.drop_model(tiny_bert)
     assert cache.bytes == 0
+
+
+def test_the_trace_used_last_stays_and_one_beyond_the_limit_pushes_nobody_out(tiny_bert):
+    loaded = load_model(tiny_bert)
+    small = [TraceRequest(f"dog {n}", model=name, parts=("nsp_logits",)) for n, name in enumerate("mmno")]
+    large = TraceRequest("dog " * 30, model="m")
+    traces = run_batch(loaded, [*small, large])
+    cache = TraceCache(limit=int(3.5 * held_bytes(small[0], traces[0])))
+
+    def kept() -> list[int]:
+        return [n for n, request in enumerate([*small, large]) if request in cache._traces]
+
+    for n in range(3):
+        cache.put(small[n], traces[n])
+    assert cache.get(small[0]) is traces[0]
+    cache.put(small[3], traces[3])
+    assert kept() == [0, 2, 3]
+    cache.put(large, traces[4])
+    assert kept() == [0, 2, 3]
+    cache.drop_model("m")
+    assert kept() == [2, 3]
+    assert cache.bytes == sum(held_bytes(small[n], traces[n]) for n in (2, 3))
+    before = cache.drops
+    cache.put(small[0], traces[0], before - 1)
+    assert kept() == [2, 3]
+    cache.put(small[0], traces[0], before)
+    assert kept() == [0, 2, 3]
 
 
 def whole_memory(array: np.ndarray) -> int:

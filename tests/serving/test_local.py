@@ -11,6 +11,7 @@ import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -370,6 +371,21 @@ def test_a_panic_ends_neither_the_worker_nor_another_visitors_wait(steps, engine
     worker = engine._worker
     assert engine.run(TraceRequest("the dog barked")).encoding.text == "the dog barked"
     assert engine._worker is worker
+
+
+def test_visitors_who_are_the_first_together_start_one_worker(engine, monkeypatch):
+    started = []
+
+    class Slow(threading.Thread):
+        def __init__(self, **options):
+            time.sleep(0.02)  # so that all of them look for a worker before the first is there
+            super().__init__(**options)
+            started.append(self)
+
+    monkeypatch.setattr(local, "threading", SimpleNamespace(Thread=Slow))
+    with ThreadPoolExecutor(8) as visitors:
+        list(visitors.map(engine.run, [TraceRequest(f"dog {n}") for n in range(8)]))
+    assert started == [engine._worker]
 
 
 def test_a_worker_that_has_died_is_replaced(engine):
