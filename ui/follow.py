@@ -26,7 +26,8 @@ _READ = "_read"
 def note() -> None:
     """Remember what this run reads and where in it something is chosen; after the shared inputs are drawn."""
     values = st.session_state
-    st.session_state[_READ] = (values.get("text") or "", values.get("pair") or None, _chosen())
+    address = st.query_params.to_dict()
+    values[_READ] = (values.get("text") or "", values.get("pair") or None, _chosen(), address)
 
 
 def words() -> None:
@@ -35,7 +36,11 @@ def words() -> None:
     What came together with the new words (the browser's Back, a room, an example) is meant for them and stays.
     """
     before = st.session_state.get(_READ)
-    if before is None or not before[2] or before[2] != _chosen():
+    if before is None:
+        return
+    for key, raw in before[3].items():
+        state.make_own(key, raw)
+    if not before[2] or before[2] != _chosen():
         return
     old, new = (_tokens(text, pair) for text, pair in (
         before[:2], (st.session_state.get("text") or "", st.session_state.get("pair") or None)))

@@ -307,6 +307,12 @@ def was_set_here(key: str) -> bool:
     return st.session_state.get(f"_set_{key}") == st.query_params.get(key)
 
 
+def make_own(key: str, raw: str) -> None:
+    """The visitor has gone on from this value of the address: if it fits no more, no link is to blame."""
+    if st.query_params.get(key) == raw:
+        st.session_state[f"_set_{key}"] = raw
+
+
 def given(key: str) -> str | None:
     """What the address says of a parameter that no widget holds, None where it says nothing.
 

@@ -140,7 +140,7 @@ function titleParts(view) {
     if (heads.length > 1) tag.style.setProperty("--head", rgb(HEAD_COLOURS[index]));
     parts.push(tag);
   });
-  if (heads.length === 1 && view.data.mode !== "act") parts.push(make("span", "att-quiet", "Shift-click a head of this layer to add it"));
+  if (heads.length === 1 && view.data.mode !== "act" && !matchMedia("(hover: none)").matches) parts.push(make("span", "att-quiet", "Shift-click a head of this layer to add it"));
   const left = new Set([view.head, ...view.look.more]).size - heads.length;
   if (left > 0) parts.push(make("span", "att-quiet", `${left} more chosen, not drawn: ${heads.length} heads at most`));
   if (view.look.specials !== "show") parts.push(make("span", "att-quiet", `${saySpecials(view.data, view.look.specials)}.`));

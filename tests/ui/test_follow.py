@@ -67,3 +67,16 @@ def test_what_comes_with_the_new_sentence_is_meant_for_it():
 def test_a_pair_that_was_cut_goes_along_at_both_ends():
     assert follow._rewrite("3-4,6-2", {3: 4, 4: 5, 6: 7}) == "4-5"
     assert follow._rewrite("-", {}) == "-"
+
+
+@pytest.mark.parametrize(("page", "key", "raw"), [("embeddings", "cell", "4,100"), ("tokens", "word", "4")])
+def test_a_link_is_not_blamed_for_what_is_typed_after_it(page, key, raw):
+    at = visit(page, text="The old dog barked.", **{key: raw})
+    assert is_ready(at)["lines"] == []
+    at.text_input(key="text").set_value("Hi.").run()
+    assert is_ready(at)["lines"] == []
+
+
+def test_a_link_that_never_fitted_is_told_still():
+    at = visit("embeddings", text="Hi.", cell="99,100")
+    assert "99,100" in is_ready(at)["lines"][0]

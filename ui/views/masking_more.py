@@ -147,5 +147,5 @@ def pseudo_perplexity(here: Here) -> None:
     covered = f"the first {len(places)} of {len(known)} pieces" if is_cut else counted(len(places), "piece")
     cut = " Each piece needs a run over the whole text: more would take longer than a few seconds." if is_cut else ""
     chips.tokens(encoding, "scored", values=values, labels=labels, label="Tokens, each shaded by its own probability")
-    notices.result(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.2f} nats "
+    notices.result(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.4f} nats "
                    f"over {covered}; pseudo-log-likelihood −{nats.sum():.2f} nats.{cut}")
