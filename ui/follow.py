@@ -1,8 +1,8 @@
-"""A token that was chosen stays chosen while its sentence is edited; in another sentence nothing is chosen.
+"""A token that was chosen stays chosen while its sentence is edited, and when one comes back to its page.
 
 The address names tokens by position. Without this, a word typed in front of a
-hidden one would hide its neighbour, and a new sentence would come with gaps
-that nobody chose.
+hidden one would hide its neighbour, a new sentence would come with gaps that
+nobody chose, and who goes to another page and back would find none.
 """
 
 from __future__ import annotations
@@ -13,21 +13,33 @@ from difflib import SequenceMatcher
 import streamlit as st
 
 from bert_core import LoadError
-from ui import state
+from ui import going, state
 from ui.turns import TURNS
 
 #: Parameters of the address that name positions of the input: 'mask=3,5', 'at=2', 'cut=4-1,4-2'.
 POSITIONS = ("mask", "at", "token", "cut")
 #: More than this share of the shorter one's words must be the same, in their order, for one to be the other, edited.
 SAME = 0.5
+#: What a page still has open when one comes back to it with the same sentence.
+KEPT = (*POSITIONS, "layer", "head", "off", "step", "cell")
 _READ = "_read"
 
 
-def note() -> None:
+def note(page: str) -> None:
     """Remember what this run reads and where in it something is chosen; after the shared inputs are drawn."""
-    values = st.session_state
     address = st.query_params.to_dict()
-    values[_READ] = (values.get("text") or "", values.get("pair") or None, _chosen(), address)
+    st.session_state[_READ] = (*_inputs(), _chosen(), address)
+    bound = going.bound_keys(page)
+    st.session_state[f"_left_{page}"] = (
+        *_inputs(), {key: address[key] for key in KEPT if key in address and key not in bound})
+
+
+def come_back(page: str) -> None:
+    """Open again what was open when this page was left, if the sentence is the same and the address names nothing."""
+    *inputs, kept = st.session_state.get(f"_left_{page}", ("", None, {}))
+    if tuple(inputs) == _inputs() and not any(key in st.query_params for key in kept):
+        for key, raw in kept.items():
+            state.set_param(key, raw)
 
 
 def words() -> None:
@@ -42,8 +54,7 @@ def words() -> None:
         state.make_own(key, raw)
     if not before[2] or before[2] != _chosen():
         return
-    old, new = (_tokens(text, pair) for text, pair in (
-        before[:2], (st.session_state.get("text") or "", st.session_state.get("pair") or None)))
+    old, new = (_tokens(text, pair) for text, pair in (before[:2], _inputs()))
     if not old or not new or old == new:
         return
     places = moved(old, new)
@@ -85,6 +96,11 @@ def _rewrite(raw: str, places: dict[int, int]) -> str | None:
         if None not in ends:
             kept.append("-".join(map(str, ends)))
     return ",".join(dict.fromkeys(kept)) or None
+
+
+def _inputs() -> tuple[str, str | None]:
+    """Sentence and second sentence, as they are typed now."""
+    return st.session_state.get("text") or "", st.session_state.get("pair") or None
 
 
 def _chosen() -> dict[str, str]:

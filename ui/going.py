@@ -24,6 +24,11 @@ def to(view: View) -> None:
     st.session_state[_GOING] = view
 
 
+def is_sent() -> bool:
+    """Whether a lesson, a room or the tour says what this run is to show."""
+    return _GOING in st.session_state
+
+
 def arrive(page: str) -> None:
     """At the start of a run, before any widget: take on the values of where one goes.
 

@@ -20,6 +20,7 @@ from ui import (
     classroom,
     follow,
     glossary,
+    going,
     model_card,
     model_picker,
     notices,
@@ -71,8 +72,10 @@ def _script(name: str) -> str:
 def frame(page: st.Page) -> None:
     """What all pages share: style, title and question, sentence, model."""
     name = page.url_path or FIRST
-    if st.session_state.get("_page") not in (None, name):  # two pages may have a view of the same name
+    is_back = st.session_state.get("_page") not in (None, name)
+    if is_back:  # two pages may have a view of the same name
         st.session_state.pop("view", None)
+    is_sent = going.is_sent()
     st.session_state["_page"] = name
     st.session_state["_framed"] = True
     visitors.current()
@@ -82,6 +85,9 @@ def frame(page: st.Page) -> None:
     st.html(f"<style>{style}</style>" + words.heading + tour.offer(not page.url_path))
     classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
+    if is_back and not is_sent:
+        follow.come_back(name)
+    follow.note(name)
     _sidebar()
     model_picker.offer()
 
@@ -106,7 +112,6 @@ def _inputs() -> None:
                      placeholder="Type anything; [MASK] is a gap", on_change=follow.words)
     second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause, placeholder="optional",
                       on_change=follow.words)
-    follow.note()
 
 
 def _sidebar() -> None:

@@ -267,6 +267,17 @@ def test_a_neuron_s_operands_add_up_on_screen(visitor, engine):
     visitor.no_traceback()
 
 
+def test_the_head_that_was_open_is_open_still_when_one_comes_back(visitor):
+    page = visitor.open("attention", text=TEXT, layer=5, head=7)
+    wait_for(page, layer=5, head=7)
+    for name in ("Masking", "Attention"):
+        page.get_by_role("link", name=name, exact=True).click()
+        page.wait_for_url(f"**/{name.lower()}**")
+        visitor.wait_ready(TEXT)
+    wait_for(page, layer=5, head=7)
+    visitor.in_address("head=7")
+
+
 def test_512_tokens_open_exactly_on_demand(visitor, engine):
     text = " ".join(["The old dog chased my cat into the garden ."] * 60)
     page = visitor.open("attention", text=text, layer=2, head=1)

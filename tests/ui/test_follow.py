@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bert_core.serving.rooms import View
 from tests.payloads import drawn, is_ready, visit
 from ui import follow
 
@@ -80,3 +81,44 @@ def test_a_link_is_not_blamed_for_what_is_typed_after_it(page, key, raw):
 def test_a_link_that_never_fitted_is_told_still():
     at = visit("embeddings", text="Hi.", cell="99,100")
     assert "99,100" in is_ready(at)["lines"][0]
+
+
+def leave_and_return(at, page: str, text: str | None = None):
+    """To another page by the sidebar and back, as the browser does it: the address keeps what widgets hold."""
+    for name in ("tokens", page):
+        for key in set(at.query_params) - {"text", "pair", "model"}:
+            at.query_params.pop(key)
+        at.switch_page(f"pages/{name}.py").run()
+        if name == "tokens" and text is not None:
+            at.text_input(key="text").set_value(text).run()
+    is_ready(at)
+    return at
+
+
+def test_what_was_hidden_is_hidden_still_when_one_comes_back():
+    at = leave_and_return(masking("3,6"), "masking")
+    assert drawn(at, "gaps")["selected"] == [3, 6]
+    assert at.query_params["mask"] == "3,6"
+
+
+def test_what_was_put_back_stays_put_back():
+    at = masking("3")
+    at.query_params.pop("mask")
+    at.run()
+    assert drawn(leave_and_return(at, "masking"), "gaps")["selected"] == []
+
+
+def test_another_sentence_comes_with_nothing_chosen():
+    at = leave_and_return(masking("3"), "masking", "My sister bakes wonderful bread.")
+    assert drawn(at, "gaps")["selected"] == []
+
+
+def test_who_is_sent_to_a_page_finds_what_it_is_sent_to():
+    at = masking("3")
+    for name in ("tokens", "masking"):
+        for key in set(at.query_params) - {"text", "pair", "model"}:
+            at.query_params.pop(key)
+        if name == "masking":
+            at.session_state["_going"] = View("masking", (("text", "The old dog barked all night."), ("pair", "")))
+        at.switch_page(f"pages/{name}.py").run()
+    assert drawn(at, "gaps")["selected"] == []
