@@ -65,9 +65,10 @@ def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
 
 
 def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> None:
-    """Train or cancel, and where the run is: the one that goes on, else the one in the picture."""
+    """Train or cancel, and where the run is: the one that goes on, else the one in the picture, else the last one."""
     going = run is not None and not run.status.ended
-    told = run if going else shown_runs(run, spec)[1]
+    drawn = run if going else shown_runs(run, spec)[1]
+    told = drawn or run
     first, line = st.columns([1, 6], vertical_alignment="center")
     if going:
         first.button("Cancel", key="cancel", icon=":material/stop:", width="stretch", disabled=not run.own,
@@ -76,8 +77,8 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
         first.button("Train", key="train", icon=":material/play_arrow:", type="primary", width="stretch",
                      disabled=spec.task == "own" and not files, on_click=begin, args=(spec, files))
     with line:
-        text = (f"{run_name(told.spec)}. {training.status_text(told.status)}" if told
-                else "Nothing trained on this task yet: press Train.")
+        text = "" if drawn else "Nothing trained on this task yet: press Train. " + ("Before: " if told else "")
+        text += f"{run_name(told.spec)}. {training.status_text(told.status)}" if told else ""
         mark = told.status.state if told else "none"
         st.html(f'<p class="bw-result" role="status" data-state="{mark}">{html.escape(text)}</p>')
         if going and run.status.steps:
