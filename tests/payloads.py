@@ -49,6 +49,13 @@ def said(at: AppTest) -> str:
     return "\n".join(element.proto.body for element in at.get("html"))
 
 
+def table_rows(at: AppTest, caption: str) -> list[list[str]]:
+    """The rows of the one table on a page whose caption begins so, each a list of its cells' words."""
+    (table,) = [element.proto.body for element in at.get("html") if f"<caption>{caption}" in element.proto.body]
+    rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1])
+    return [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
+
+
 def drawn(at: AppTest, name: str) -> dict[str, Any]:
     """The payload of the component `name` on a page."""
     found = [element.proto for element in at.get("bidi_component")

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import html
-import re
-
 import numpy as np
 import pytest
 
 from bert_core import TraceRequest, load_engine
 from bert_core.figures.masking import percent
 from bert_core.measures.predictions import gap_distribution, top_ids
-from tests.payloads import drawn, is_ready, plain_line, said, visit
+from tests.payloads import drawn, is_ready, plain_line, said, table_rows, visit
 from ui.views.masking import TO_TRY
 from ui.views.masking_head import BEST
 
 TEXT = "She poured the tea into her [MASK]."
 ODD = "She poured the stone into her cup."
-
-
-def rows(at) -> list[list[str]]:
-    """The softmax table's rows, each a list of its cells' words."""
-    (drawn_table,) = [one.proto.body for one in at.get("html") if "Softmax over all" in one.proto.body]
-    found = re.findall(r"<tr>(.*?)</tr>", drawn_table.split("<tbody>")[1])
-    return [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in found]
 
 
 def number(text: str) -> float:
@@ -41,7 +31,7 @@ def test_the_table_goes_from_logit_to_probability(gap):
     tea = tokenizer.id_of("tea")
     if gap == 4 and tea not in ids:
         ids.append(tea)
-    shown = rows(at)
+    shown = table_rows(at, "Softmax over")
     assert [row[0] for row in shown] == [tokenizer.token_of(n) for n in ids]
     assert [row[-1] for row in shown] == [percent(p[n]) for n in ids]
     logits = trace.mlm_logits[trace.mlm_positions.tolist().index(gap)]
@@ -55,12 +45,12 @@ def test_the_table_goes_from_logit_to_probability(gap):
 def test_the_piece_that_was_hidden_can_be_opened_though_it_is_unlikely():
     at = visit("masking", view="The head", text=ODD, mask="4")
     is_ready(at)
-    names = [row[0] for row in rows(at)]
+    names = [row[0] for row in table_rows(at, "Softmax over")]
     assert (len(names), names[-1]) == (BEST + 1, "stone")
     at = visit("masking", view="The head", text=ODD, mask="4", guess="stone")
     strips = drawn(at, "operands")
     assert "vector of “stone”" in [row["name"] for row in strips["rows"]]
-    row = rows(at)[-1]
+    row = table_rows(at, "Softmax over")[-1]
     values = strips["arrays"]["values"]
     assert values[-1].sum() == pytest.approx(number(row[1]), abs=2e-4)
     assert np.allclose(values[-1], values[-2] * values[-3], atol=1e-6)
@@ -78,7 +68,7 @@ def test_a_guess_of_another_sentence_is_forgotten():
     is_ready(at)
     at.text_input(key="text").set_value("The [MASK] barked all night.").run()
     is_ready(at)
-    assert at.session_state["guess"] == rows(at)[0][0] != "cup"
+    assert at.session_state["guess"] == table_rows(at, "Softmax over")[0][0] != "cup"
 
 
 def test_without_a_gap_there_are_sentences_to_try_and_without_our_layers_a_line(family, monkeypatch):

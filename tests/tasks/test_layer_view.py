@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 
 import numpy as np
@@ -12,19 +11,12 @@ from bert_core import TraceRequest, load_engine
 from bert_core.figures.masking import percent
 from bert_core.tasks import answer_windows, best_answers, find_entities
 from bert_core.tasks.answers import answer_probabilities
-from tests.payloads import drawn, is_ready, plain_line, said, visit
+from tests.payloads import drawn, is_ready, plain_line, said, table_rows, visit
 from tests.tasks.test_what_was_read import LONG
 
 NAMES = "Ada Lovelace met Charles Babbage in London."
 QUESTION = "When did the bridge open?"
 CONTEXT = "Anna Smith built the bridge. It opened in May 1881, in the rain."
-
-
-def rows(at) -> list[list[str]]:
-    """The softmax table's rows, each a list of its cells' words."""
-    (table,) = [one.proto.body for one in at.get("html") if "Softmax over" in one.proto.body]
-    found = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1])
-    return [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in found]
 
 
 def adds_up(at, logit: str) -> None:
@@ -51,7 +43,7 @@ def test_a_token_s_labels_end_at_the_probabilities_of_the_map(token, label):
     is_ready(at)
     reading = find_entities(load_engine("twin-bert"), NAMES, "twin-bert-ner")
     p = reading.tokens[token - 1].probabilities
-    shown = rows(at)
+    shown = table_rows(at, "Softmax over")
     assert [row[0] for row in shown] == list(reading.labels)
     assert [row[-1] for row in shown] == [percent(one) for one in p]
     adds_up(at, shown[reading.labels.index(label) if label else int(np.argmax(p))][1])
@@ -67,7 +59,7 @@ def test_the_answer_s_edge_ends_at_its_probability(context, edge):
     position = best.tokens[side]
     p = answer_probabilities(windows)[best.window][side][windows[best.window].positions.index(position)]
     name = f"{position} {windows[best.window].trace.encoding.tokens[position]}"
-    (row,) = [row for row in rows(at) if row[0] == name]
+    (row,) = [row for row in table_rows(at, "Softmax over") if row[0] == name]
     assert row[-1] == percent(p)
     adds_up(at, row[1])
     assert ("of 2 windows" in said(at)) == (context is LONG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bert_core.figures import masking as figures
 from bert_core.measures import predictions
@@ -43,6 +44,23 @@ def one_gap(encoding: Encoding, masked: tuple[int, ...]) -> int | None:
     if len(gaps) < 2:
         return gaps[0] if gaps else None
     return int(controls.choice("The gap at position", [str(n) for n in gaps], "gap"))
+
+
+def ask_gap(here: Here) -> tuple[tuple[int, ...], int | None, DeltaGenerator]:
+    """Chips to mask, and the gap that a view of one is about; where none is open, sentences to try.
+
+    Returns:
+        The positions that are masked, that of the gap or None, and the row for the view's other choices.
+    """
+    encoding = here.encoding
+    masked = chosen(encoding)
+    mount_gaps("gaps", encoding, masked, [], "" if masked or encoding.mask_positions else NO_GAP)
+    place = controls.row()
+    with place:
+        position = one_gap(encoding, masked)
+    if position is None:
+        task_models.try_buttons([(text, None) for text in TO_TRY], "masking")
+    return masked, position, place
 
 
 def fill_in(here: Here) -> None:

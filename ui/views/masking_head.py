@@ -11,7 +11,7 @@ from bert_core.measures.vocabulary_head import HeadSteps, head_steps
 from ui import components, controls, state, tables
 from ui.state import Here
 from ui.views import masking, operands
-from ui.views.task_models import say, signed, try_buttons
+from ui.views.task_models import say, signed
 
 #: Guesses that can be opened, beside the piece that was hidden.
 BEST = 6
@@ -19,15 +19,8 @@ BEST = 6
 
 def draw(here: Here) -> None:
     """Which gap and which piece, the strips from vector to logit, and the softmax over the vocabulary."""
-    encoding = here.encoding
-    masked = masking.chosen(encoding)
-    has_gap = bool(masked or encoding.mask_positions)
-    masking.mount_gaps("gaps", encoding, masked, [], "" if has_gap else masking.NO_GAP)
-    place = controls.row()
-    with place:
-        position = masking.one_gap(encoding, masked)
+    masked, position, place = masking.ask_gap(here)
     if position is None:
-        try_buttons([(text, None) for text in masking.TO_TRY], "masking")
         return
     loaded = state.ours(here.model, "the operands of its head")
     trace = state.trace(here.request(masked=masked, parts=("hidden_states", "mlm_positions", "mlm_logits")))

@@ -12,7 +12,7 @@ from bert_core.measures.lens import read_layers, stays_first
 from bert_core.measures.predictions import Gap, Guess
 from ui import notices, state, tables
 from ui.state import Here
-from ui.views import masking, task_models
+from ui.views import masking
 
 #: Guesses of each layer; a narrow page shows the first two.
 BEST = 5
@@ -20,16 +20,11 @@ BEST = 5
 
 def layer_by_layer(here: Here) -> None:
     """The best guesses for one gap in every layer, and how far the answer has come there."""
-    encoding = here.encoding
-    masked = masking.chosen(encoding)
-    has_gap = bool(masked or encoding.mask_positions)
-    masking.mount_gaps("gaps", encoding, masked, [], "" if has_gap else masking.NO_GAP)
-    position = masking.one_gap(encoding, masked)
+    masked, position, _ = masking.ask_gap(here)
     if position is None:
-        task_models.try_buttons([(text, None) for text in masking.TO_TRY], "masking")
         return
     state.ours(here.model, "its head for the vectors of other layers")
-    truth = encoding.input_ids[position] if position in masked else None
+    truth = here.encoding.input_ids[position] if position in masked else None
     layers = state.or_stop(lambda: state.call(read_layers, here.request(masked=masked), position, BEST, truth))
     notices.result(_in_words(layers, is_hidden=truth is not None))
     st.html(_table(layers, position))
