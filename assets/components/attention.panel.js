@@ -113,16 +113,30 @@ function drawCard(view, parent) {
   const at = view.layer * view.data.heads + view.head;
   parent.replaceChildren(make("h2", "att-card-title", `Layer ${view.layer + 1}, head ${view.head + 1}`));
   if (view.data.roles) parent.append(make("p", "att-role", view.data.roles[at]));
-  const list = make("dl");
+  const list = make("dl"), { places } = view.data;
+  list.classList.toggle("att-two", Boolean(places));
+  if (places) list.append(cardLine("", ["this text", `${places.read} sentences`], make("span")));
   cardRows(view.data).forEach(([key, title, unit], row) => {
     const values = numbers.data.subarray(row * count, (row + 1) * count), value = values[at];
-    const shown = Number.isNaN(value) ? NONE : unit === "share" ? percent(value) : `${value.toFixed(2)} ${unit}`;
-    const line = make("div", "", "", { "data-number": key }), place = make("dd", "att-place");
-    if (shown !== NONE) place.append(rankMeter(values, value, count));
-    line.append(make("dt", "", title), make("dd", "", shown), place);
+    const both = places ? [value, view.data.arrays.means.data[row * count + at]] : [value], one = unit === "share" ? "" : ` ${unit}`;
+    const shown = both.map((number) => sayNumber(number, unit) + (places || Number.isNaN(number) ? "" : one));
+    const line = cardLine(places && one ? `${title},${one}` : title, shown, Number.isNaN(value) ? "" : rankMeter(values, value, count));
+    line.dataset.number = key;
     list.append(line);
   });
   parent.append(list, make("p", "att-quiet", "The dot: where this head stands among all heads, lowest to highest, on this text."));
+  if (places) drawPlaces(view, parent);
+}
+
+function sayNumber(value, unit) {
+  return Number.isNaN(value) ? NONE : unit === "share" ? percent(value) : value.toFixed(2);
+}
+
+function cardLine(title, numbers, rank) {
+  const line = make("div"), place = make("dd", "att-place");
+  place.append(rank);
+  line.append(make("dt", "", title), ...numbers.map((number) => make("dd", "", number)), place);
+  return line;
 }
 
 // Where a value stands among those of all heads.

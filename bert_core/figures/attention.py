@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.measures.attention import head_numbers, special_names, thumbnails, word_groups
+from bert_core.measures.head_places import HeadPlaces
 from bert_core.trace import Array, Trace
 
 #: Cells of a thumbnail's side.
@@ -56,6 +57,21 @@ def heads_payload(
     arrays = {"thumbs": thumbs, "exact": quantise16(probs[exact]),
               "numbers": np.stack(head_numbers(trace)).astype(np.float32)}
     return header, arrays
+
+
+def places_payload(found: HeadPlaces) -> tuple[dict[str, Any], dict[str, Array]]:
+    """What the component needs to say of any head where in the shipped sentences it looks most.
+
+    Returns:
+        Header `places`: how many sentences were read, and the words of those that are shown; arrays `place_sentence`
+        (K, L, H) int16, places in that list, `place_query`, `place_key` int16, `place_weight` float32, and `means`
+        (7, L, H) float32, the fields of HeadNumbers.
+    """
+    used, sentence = np.unique(found.sentence, return_inverse=True)
+    header = {"places": {"read": len(found.sentences), "sentences": [found.sentences[n] for n in used]}}
+    return header, {
+        "place_sentence": sentence.reshape(found.sentence.shape).astype(np.int16), "place_query": found.query,
+        "place_key": found.key, "place_weight": found.weight, "means": np.stack(found.means).astype(np.float32)}
 
 
 def quantise16(probs: Array) -> Array:

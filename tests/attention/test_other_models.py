@@ -12,6 +12,7 @@ from bert_core.load import Loaded, load_model
 from bert_core.measures.ablation import masked_moves
 from bert_core.measures.attention import head_numbers
 from bert_core.measures.attribution import Target, finish, leave_one_out
+from bert_core.measures.head_places import head_places
 from bert_core.measures.heads import PLACES, place_shares
 from bert_core.measures.neurons import corpus_activations, strongest_places
 from bert_core.trace import Trace, TraceRequest, run_batch
@@ -89,6 +90,15 @@ def test_where_else_a_neuron_is_strong_is_told_when_it_is_asked_for(look):
     found = corpus_activations(state.engine(), "twin-bert", 2)
     assert [[tuple(place) for place in places] for places in shown["elsewhere"]] == [
         list(strongest_places(found, neuron)) for neuron in shown["arrays"]["neurons"]]
+
+
+def test_where_else_a_head_looks_is_told_when_it_is_asked_for(look, gpt2):
+    assert "places" not in drawn(look(gpt2.name, "All heads"), "attention")
+    shown = drawn(look(gpt2.name, "All heads", elsewhere="true"), "attention")
+    found = head_places(state.engine(), gpt2.name)
+    assert np.array_equal(shown["arrays"]["place_weight"], found.weight)
+    sentences = [shown["places"]["sentences"][n] for n in shown["arrays"]["place_sentence"][:, 0, 0]]
+    assert sentences == [list(found.sentences[n]) for n in found.sentence[:, 0, 0]]
 
 
 def test_the_feed_forward_part_of_layers_is_left_out_and_put_back(look, checkpoint):

@@ -12,6 +12,7 @@ from bert_core import TraceRequest, load_engine
 from bert_core.facts import read_facts
 from bert_core.figures.attention import heads_payload
 from bert_core.measures.attention import MapOptions, shown_map
+from bert_core.measures.head_places import head_places
 from bert_core.trace import Trace
 from tests.browser.alone import Alone
 from tests.browser.test_rooms import go_to, open_room
@@ -264,6 +265,31 @@ def test_a_neuron_s_operands_add_up_on_screen(visitor, engine):
     page.get_by_text("Where else are these neurons strong?").click()
     expect(page.get_by_text(f"Neuron {number} in the shipped sentences")).to_be_visible(timeout=PATIENCE)
     expect(page.locator(".steps-elsewhere li")).to_have_count(5)
+    visitor.no_traceback()
+
+
+def test_where_else_a_head_looks_follows_from_head_to_head(visitor, engine):
+    page = visitor.open("attention", text=TEXT, layer=2, head=1)
+    wait_for(page, layer=2, head=1)
+    page.locator("[data-testid=stCheckbox]", has_text="Where else does this head look?").click()
+    lines, found = page.locator(".att-places li"), head_places(engine, "twin-bert")
+
+    def expect_place(layer: int, head: int) -> None:
+        words = found.sentences[found.sentence[0, layer, head]]
+        query, key = (words[part[0, layer, head]] for part in (found.query, found.key))
+        expect(lines).to_have_count(6, timeout=PATIENCE)
+        expect(lines.first.locator(".att-looks")).to_have_text(query, timeout=PATIENCE)
+        expect(lines.first.locator(".att-seen")).to_have_text(key)
+        expect(lines.first.locator(".att-number")).to_have_text(f"{found.weight[0, layer, head]:.4f}")
+        distance = page.locator("[data-number=distance] dd")
+        expect(distance.nth(1)).to_have_text(f"{found.means.distance[layer, head]:.2f}")
+
+    expect_place(1, 0)
+    visitor.in_address("elsewhere=true")
+    page.locator(".att-layer input").fill("5")
+    page.locator(".att-which input").fill("10")
+    wait_for(page, layer=5, head=10)
+    expect_place(4, 9)
     visitor.no_traceback()
 
 

@@ -27,7 +27,8 @@ KEYS = ("text", "pair", "model", "view", "layer", "head", "token", "mask", "at",
         "word", "own", "lines", "size", "layers", "hidden", "heads", "stage", "line", "task", "way", "run", "over",
         "film", "frame", "experiment", "lesson", "room", "present", "changed", "explain", "nsp", "bertviz", "cost",
         "shown", "seed", "rate", "write", "behind", "other", "start", "segments", "tune", "look", "length", "tour",
-        "fed", "opened", "edge", "guess", "pick", "temperature", "class")
+        "fed", "opened", "edge", "guess", "pick", "temperature", "class",
+        "elsewhere")
 #: Longest query string that is asked for, in characters.
 LONGEST_LINK = 6000
 #: Page, parameters that open its uploader, and name of the file.

@@ -11,6 +11,7 @@ from bert_core.facts import known_sizes
 from bert_core.measures import compare, reveal
 from bert_core.measures.compare import Question, Readers
 from bert_core.measures.cost import crossover
+from bert_core.measures.head_places import head_places
 from bert_core.measures.vocabulary_head import head_steps
 from bert_core.serving import Engine
 from bert_core.serving.local import LocalEngine
@@ -38,6 +39,11 @@ def linked(lesson: str, step: int) -> dict[str, str]:
     return dict(LESSONS[lesson].steps[step].link)
 
 
+def said(share: float) -> str:
+    """A share as the lessons write it."""
+    return f"{100 * share:.0f} %"
+
+
 def guesses(engine: Engine, text: str) -> list[str]:
     return [one.token for one in fill_mask(engine, text)[0].predictions]
 
@@ -61,10 +67,25 @@ def test_the_door_fits_better_and_the_book_has_the_better_bias(engine):
     assert np.median(words[:3000]) > np.median(words[-3000:]) + 2
 
 
+def test_what_opens_a_question_looks_at_its_mark(engine):
+    step = LESSONS["attention"].steps[1]
+    assert dict(step.at) == {"layer": "2", "head": "1"}
+    found = head_places(engine, None)
+    places = list(zip(*(part[:5, 1, 0] for part in (found.sentence, found.query, found.key)), strict=True))
+    openings = {found.sentences[sentence][query] for sentence, query, _ in places}
+    assert all(f"“{word}”" in step.do for word in openings)
+    assert [found.sentences[sentence][key] for sentence, _, key in places] == ["?"] * 5
+    trace = engine.run(TraceRequest(dict(step.link)["text"]))
+    weights = dict(zip(trace.tokens, trace.attention_probs[1, 0, :, trace.tokens.tolist().index("?")], strict=True))
+    assert f"“you” that looks at the question mark, with {said(weights['you'])}" in step.notice
+    assert f"“have” only with {said(weights['have'])}" in step.notice
+    assert max(weights, key=weights.get) == "you"
+
+
 def test_one_neuron_in_ten_gives_more_than_0(engine):
-    request = TraceRequest(linked("attention", 2)["text"], parts=("intermediate",))
+    request = TraceRequest(linked("attention", 3)["text"], parts=("intermediate",))
     inner = engine.run(request).intermediate  # (L, T, I)
-    assert "Of 1,536 neurons about one in ten gives more than 0" in LESSONS["attention"].steps[2].notice
+    assert "Of 1,536 neurons about one in ten gives more than 0" in LESSONS["attention"].steps[3].notice
     assert inner.shape[-1] == 1536
     assert 0.08 < (inner > 0).mean() < 0.12
     assert inner.min() > -0.18

@@ -36,8 +36,8 @@ def test_each_lesson_asks_does_and_checks(lesson):
         assert step.page in PAGES
         assert step.notice
         assert dict(step.view.widgets).get("pair") is not None
-        assert set(dict(step.link)) <= {"text", "pair", "view", "experiment", "word", "swapped"}
-        assert set(dict(step.at)) <= {"step"}
+        assert set(dict(step.link)) <= {"text", "pair", "view", "experiment", "word", "swapped", "elsewhere"}
+        assert set(dict(step.at)) <= {"layer", "head", "step"}
 
 
 def test_answers_do_not_always_stand_at_the_same_place():

@@ -10,13 +10,15 @@ from urllib.parse import urlencode
 import numpy as np
 import streamlit as st
 
-from bert_core.figures.attention import heads_payload
+from bert_core.figures.attention import heads_payload, places_payload
 from bert_core.measures.attention import SEGMENT_FILTERS, SPECIALS, MapOptions, far_words
+from bert_core.measures.head_places import head_places
 from bert_core.trace import Array, TraceRequest
-from ui import components, state
+from ui import components, controls, state
 from ui.state import Here
 
 VIEWS = ("All heads", "Step by step", "Roles", "Act", "Attribution", "bertviz", "Export")
+ELSEWHERE = "Where else does this head look?"
 #: Parameters of the address that say what is open.
 PLACE = ("layer", "head", "token", "look")
 #: Session keys: the place when the page was last drawn or the component spoke, and where one was sent since.
@@ -74,8 +76,19 @@ def all_heads(here: Here) -> None:
     layer, _ = opened(here)
     state.param("look", parse_look, "")  # the component reads it; a bad one is dropped and said here
     header, arrays = state.or_stop(lambda: _payload(request(here), layer, first_head(here.model)[1]))
-    components.mount("attention", "attention", components.pack(header | {"jump": jump()}, arrays),
-                     on_event=receive_view(here))
+    picture = st.container()
+    if controls.toggle(ELSEWHERE, "elsewhere"):
+        more, places = state.shared(_elsewhere, here.model)
+        header, arrays = header | more, arrays | places
+    with picture:
+        components.mount("attention", "attention", components.pack(header | {"jump": jump()}, arrays),
+                         on_event=receive_view(here))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the shipped sentences …")
+def _elsewhere(model: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Where in the shipped sentences each head looks most, for the component."""
+    return places_payload(head_places(state.engine(), model))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={TraceRequest: repr})

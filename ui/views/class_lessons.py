@@ -29,7 +29,7 @@ class Step:
     do: str
     notice: str
     page: str
-    link: tuple[tuple[str, str], ...]
+    link: tuple[tuple[str, str | bool], ...]
     at: tuple[tuple[str, str], ...] = ()
 
     @property
