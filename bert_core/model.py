@@ -47,12 +47,10 @@ class Model:
     Attributes:
         config: the architecture.
         weights: checkpoint name -> tensor, as in the file.
-        heads: which heads the checkpoint really has, out of 'pooler', 'mlm',
-            'nsp', 'lm', 'classification', 'token_classification',
-            'question_answering'. A head that is not here was not loaded and
-            never answers.
-        fast_linear: linear name -> callable(x, activation) that does the same
-            as `linear` faster (see kernels.py); empty means F.linear.
+        heads: which heads the checkpoint really has, out of 'pooler', 'mlm', 'nsp', 'lm', 'classification',
+            'token_classification', 'question_answering'. A head that is not here was not loaded and never answers.
+        fast_linear: linear name -> callable(x, activation) that does the same as `linear` faster (see kernels.py);
+            empty means F.linear.
     """
 
     config: BertConfig
@@ -80,17 +78,14 @@ class Inputs(NamedTuple):
         input_ids: (B, T) int64, WordPiece ids.
         token_type_ids: (B, T) int64, 0 for the first sentence, 1 for the second.
         attention_mask: (B, T) bool, True for tokens, False for padding.
-        causal: (B,) bool, True where a token may see only itself and what
-            stands before it.
+        causal: (B,) bool, True where a token may see only itself and what stands before it.
         position_ids: (B, T) int64, rows of the position table; None counts up.
-        blocked: (B, Tq, Tk) bool, True where a query may not see a key, on top
-            of padding and the causal mask; None blocks nothing.
-        head_gate: (B, L, H), factor on each head's context (0 switches a head
-            off); None keeps all.
-        embedding_gate: (B, 3), factors on token, segment and position
-            embedding; None keeps all.
-        feed_forward_gate: (B, L), factor on what each layer's feed-forward
-            part adds; None keeps all.
+        blocked: (B, Tq, Tk) bool, True where a query may not see a key, on top of padding and the causal mask;
+            None blocks nothing.
+        head_gate: (B, L, H), factor on each head's context (0 switches a head off); None keeps all.
+        embedding_gate: (B, 3), factors on token, segment and position embedding; None keeps all.
+        feed_forward_gate: (B, L), factor on what each layer's feed-forward part adds; None keeps all.
+        neuron_gate: (B, L, I), factor on what each neuron gives; None keeps all.
     """
 
     input_ids: Tensor
@@ -102,6 +97,18 @@ class Inputs(NamedTuple):
     head_gate: Tensor | None = None
     embedding_gate: Tensor | None = None
     feed_forward_gate: Tensor | None = None
+    neuron_gate: Tensor | None = None
+
+
+class Gates(NamedTuple):
+    """Factors on the parts of one layer, 0 switches one off; None keeps all."""
+
+    head: Tensor | None = None  # (B, H), on each head's context
+    feed_forward: Tensor | None = None  # (B,), on what the feed-forward part adds
+    neuron: Tensor | None = None  # (B, T or 1, I), on what each neuron gives, after the activation
+
+
+NO_GATES = Gates()
 
 
 class Embeddings(NamedTuple):
@@ -128,7 +135,7 @@ class LayerOutput(NamedTuple):
     attention_probs: Tensor | None  # (B, H, Tq, Tk), rows sum to 1
     context: Tensor  # (B, T, D), heads side by side
     attention_output: Tensor  # (B, T, D), after output projection, residual, LayerNorm
-    intermediate: Tensor  # (B, T, I), after the activation
+    intermediate: Tensor  # (B, T, I), after the activation and the neurons' factors
     hidden: Tensor  # (B, T, D), the layer's output
 
 
@@ -281,9 +288,8 @@ def layer(
     index: int,
     hidden: Tensor,
     allowed: Tensor | None,
-    gate: Tensor | None = None,
+    gates: Gates = NO_GATES,
     attend: Attend | None = None,
-    feed_forward_gate: Tensor | None = None,
 ) -> LayerOutput:
     """One encoder layer: self-attention, then feed-forward, each with residual and LayerNorm.
 
@@ -291,9 +297,7 @@ def layer(
         index: 0-based.
         hidden: (B, T, D), the layer's input.
         allowed: (B, 1, Tq, Tk) bool from `allowed_pairs`, None for no mask.
-        gate: (B, H) factor on each head's context, None keeps all.
         attend: does the attention instead, and keeps its scores and probabilities to itself; not for training.
-        feed_forward_gate: (B,) factor on what the feed-forward part adds, None keeps it.
     """
     heads = model.config.num_attention_heads
     query, key, value = (split_heads(x, heads) for x in projections(model, hidden, index))  # (B, H, T, Dh)
@@ -302,15 +306,15 @@ def layer(
         mixed = probs @ value  # (B, H, Tq, Dh)
     else:
         scores, probs, mixed = None, None, attend(query, key, value)
-    if gate is not None:
-        mixed = mixed * gate[:, :, None, None].to(mixed.dtype)
+    if gates.head is not None:
+        mixed = mixed * gates.head[:, :, None, None].to(mixed.dtype)
     context = join_heads(mixed)  # (B, T, D)
-    rest = after_context(model, index, hidden, context, feed_forward_gate)
+    rest = after_context(model, index, hidden, context, gates)
     return LayerOutput(query, key, value, scores, probs, context, *rest)
 
 
 def after_context(
-    model: Model, index: int, hidden: Tensor, context: Tensor, gate: Tensor | None = None
+    model: Model, index: int, hidden: Tensor, context: Tensor, gates: Gates = NO_GATES
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The rest of a layer: output projection and feed-forward, each with residual and LayerNorm.
 
@@ -318,18 +322,19 @@ def after_context(
         index: 0-based.
         hidden: (B, T, D), the layer's input.
         context: (B, T, D), its heads' contexts side by side.
-        gate: (B,) factor on what the feed-forward part adds, None keeps it.
 
     Returns:
-        After attention (B, T, D), the feed-forward's inner values (B, T, I), the layer's output (B, T, D).
+        After attention (B, T, D), what the feed-forward's neurons give (B, T, I), the layer's output (B, T, D).
     """
     names = model.names
     projected = linear(model, context, names.of_layer(index, "attention_dense"))
     attended = layer_norm(model, projected + hidden, names.of_layer(index, "attention_norm"))
     wide = linear(model, attended, names.of_layer(index, "intermediate"), model.config.hidden_act)  # (B, T, I)
+    if gates.neuron is not None:
+        wide = wide * gates.neuron.to(wide.dtype)
     narrow = linear(model, wide, names.of_layer(index, "output_dense"))
-    if gate is not None:
-        narrow = narrow * gate[:, None, None].to(narrow.dtype)
+    if gates.feed_forward is not None:
+        narrow = narrow * gates.feed_forward[:, None, None].to(narrow.dtype)
     out = layer_norm(model, narrow + attended, names.of_layer(index, "output_norm"))
     return attended, wide, out
 
@@ -341,9 +346,11 @@ def needs_mask(inputs: Inputs) -> bool:
     )
 
 
-def at_layer(gate: Tensor | None, index: int) -> Tensor | None:
-    """(B, L, ...) -> (B, ...) of one layer; None stays None."""
-    return None if gate is None else gate[:, index]
+def gates_at(inputs: Inputs, index: int) -> Gates:
+    """Of one layer, (B, L, ...) -> (B, ...); a neuron's factor is the same for every token."""
+    every_layer = (inputs.head_gate, inputs.feed_forward_gate, inputs.neuron_gate)
+    head, feed_forward, neuron = (None if gate is None else gate[:, index] for gate in every_layer)
+    return Gates(head, feed_forward, None if neuron is None else neuron[:, None])
 
 
 def encode(
@@ -367,8 +374,7 @@ def encode(
     allowed = allowed_pairs(inputs) if needs_mask(inputs) else None
     hidden = embeddings.output
     for index in range(model.config.num_hidden_layers):
-        done = layer(model, index, hidden, allowed, at_layer(inputs.head_gate, index), attend(index),
-                     at_layer(inputs.feed_forward_gate, index))
+        done = layer(model, index, hidden, allowed, gates_at(inputs, index), attend(index))
         if watch is not None:
             watch(index, done)
         hidden = done.hidden

@@ -20,6 +20,8 @@ from bert_core.tokenizer import Encoding
 
 Array = np.ndarray
 
+#: Largest factor on a neuron, either way; far more than its range, and far from infinity in bf16.
+MOST_FACTOR = 100.0
 #: Arrays that describe the input; always there.
 INPUT_PARTS = ("tokens", "input_ids", "token_type_ids", "attention_mask")
 EMBEDDING_PARTS = ("token_embeddings", "segment_embeddings", "position_embeddings", "embedding_sum",
@@ -59,6 +61,7 @@ class TraceRequest:
         all_logits: vocabulary logits at every position, not only at [MASK].
         precision: 'fp32', 'bf16', or 'fp64' where the model was loaded so.
         feed_forward_off: layers whose feed-forward part adds nothing.
+        neurons: (layer, neuron, factor); what the neuron gives is multiplied by it, for every token.
     """
 
     text: str
@@ -78,6 +81,7 @@ class TraceRequest:
     all_logits: bool = False
     precision: str = "fp32"
     feed_forward_off: tuple[int, ...] = ()
+    neurons: tuple[tuple[int, int, float], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not isinstance(self.pair, str | None):
@@ -92,6 +96,9 @@ class TraceRequest:
         wrong = set(self.embeddings_off) - {"token", "segment", "position"}
         if wrong:
             raise ValueError(f"embedding {sorted(wrong)[0]!r}: choose token, segment or position")
+        for *_, factor in self.neurons:
+            if not abs(factor) <= MOST_FACTOR:
+                raise ValueError(f"factor {factor} of a neuron: choose {-MOST_FACTOR} to {MOST_FACTOR}")
 
     def wants(self, part: str) -> bool:
         return self.parts is None or part in self.parts
@@ -136,6 +143,8 @@ def _check_places(loaded: Loaded, request: TraceRequest, encoding: Encoding) -> 
     check_range("position", named, len(encoding))
     check_range("layer", [layer for layer, _ in request.heads_off], config.num_hidden_layers)
     check_range("layer", request.feed_forward_off, config.num_hidden_layers)
+    check_range("layer", [layer for layer, *_ in request.neurons], config.num_hidden_layers)
+    check_range("neuron", [neuron for _, neuron, _ in request.neurons], config.intermediate_size)
     check_range("head", [head for _, head in request.heads_off], config.num_attention_heads)
     check_range("vocabulary id", (*encoding.input_ids, *(i for _, i in request.replaced)), config.vocab_size)
     if request.masked and loaded.tokenizer.mask_id is None:
@@ -221,7 +230,7 @@ def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
     arrays = (ids, segments, mask, causal, places if moved else None, blocked)
     tensors = [None if array is None else torch.from_numpy(array) for array in arrays]
     inputs = bert.Inputs(*tensors, head_gate=head_gates(config, rows), embedding_gate=embedding_gates(rows),
-                         feed_forward_gate=feed_forward_gates(config, rows))
+                         feed_forward_gate=feed_forward_gates(config, rows), neuron_gate=neuron_gates(config, rows))
     return bert.Inputs(*(None if part is None else part.to(device) for part in inputs))
 
 
@@ -242,6 +251,17 @@ def feed_forward_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | Non
         return None
     return torch.tensor([[float(layer not in row.request.feed_forward_off)
                           for layer in range(config.num_hidden_layers)] for row in rows])
+
+
+def neuron_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | None:
+    """(B, L, I) of ones with the factors of the neurons that have one; None if none has."""
+    if not any(row.request.neurons for row in rows):
+        return None
+    gates = torch.ones(len(rows), config.num_hidden_layers, config.intermediate_size)
+    for n, row in enumerate(rows):
+        for layer, neuron, factor in row.request.neurons:
+            gates[n, layer, neuron] = factor
+    return gates
 
 
 def embedding_gates(rows: list[Prepared]) -> Tensor | None:

@@ -1,18 +1,20 @@
 """Masking: what goes in the gap?"""
 
 from ui import controls, shell
-from ui.views import masking, masking_head, masking_layers, masking_more, masking_swap
+from ui.views import masking, masking_head, masking_layers, masking_more, masking_neurons, masking_swap
 
 here = shell.open_page()
 masking.need_head(here)
-view = controls.view(["Fill the gap", "The head", "Layer by layer", "Before and after", "Two sentences", "Swap vectors",
-                      "80/10/10", "Pseudo-perplexity"])
+view = controls.view(["Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Two sentences",
+                      "Swap vectors", "80/10/10", "Pseudo-perplexity"])
 if view == "Fill the gap":
     masking.fill_in(here)
 elif view == "The head":
     masking_head.draw(here)
 elif view == "Layer by layer":
     masking_layers.layer_by_layer(here)
+elif view == "Neurons":
+    masking_neurons.draw(here)
 elif view == "Before and after":
     masking_more.before_and_after(here)
 elif view == "Two sentences":

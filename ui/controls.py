@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ui import going, state
 
 #: Up to so many short options stand side by side; more go into a list.
-SIDE_BY_SIDE = 8
+SIDE_BY_SIDE = 9
 
 
 def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] | None = None) -> None:

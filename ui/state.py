@@ -34,7 +34,7 @@ OFFERED = "twin-bert"
 #: and stay exact, as all other pages do.
 FAST = "fast"
 FAST_PAGES = {
-    "masking": ("The head", "Layer by layer", "Swap vectors", "80/10/10", "Pseudo-perplexity"),
+    "masking": ("The head", "Layer by layer", "Neurons", "Swap vectors", "80/10/10", "Pseudo-perplexity"),
     "attention": ("Step by step", "Roles", "Act", "Attribution", "bertviz", "Export"),
     "compare": ("Masks and heads", "Reveal", "Surprise", "Writing", "Experiment"),
 }

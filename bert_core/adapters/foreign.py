@@ -21,6 +21,7 @@ _OWN_ONLY = {
     "position_ids": "positions can't be reordered", "blocked": "single attention pairs can't be cut",
     "head_gate": "heads can't be switched off", "embedding_gate": "embeddings can't be switched off",
     "feed_forward_gate": "the feed-forward part can't be switched off",
+    "neuron_gate": "neurons can't be changed",
 }
 
 

@@ -34,10 +34,17 @@ class Moved(NamedTuple):
     divergence: float
 
 
-def masked_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6) -> list[Moved]:
-    """The fill-ins of every [MASK], the `top` of each run together."""
+def masked_moves(
+    before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6, also: Sequence[int] = ()
+) -> list[Moved]:
+    """The fill-ins of every [MASK], the `top` of each run together.
+
+    Args:
+        also: ids that are shown wherever they stand.
+    """
     return [_vocabulary_moves(before.mlm_logits[row], after.mlm_logits[row], tokenizer, top,
-                              f"[MASK] at position {position}") for row, position in enumerate(before.mlm_positions)]
+                              f"[MASK] at position {position}", also)
+            for row, position in enumerate(before.mlm_positions)]
 
 
 def next_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6) -> Moved:
@@ -48,10 +55,12 @@ def next_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6) 
                              f"{side} “{before.tokens[position]}”")
 
 
-def _vocabulary_moves(before: Array, after: Array, tokenizer: Tokenizer, top: int, title: str) -> Moved:
+def _vocabulary_moves(
+    before: Array, after: Array, tokenizer: Tokenizer, top: int, title: str, also: Sequence[int] = ()
+) -> Moved:
     """(V,) logits of both runs, the `top` of each together."""
     old, new = softmax(before), softmax(after)
-    keep = list(dict.fromkeys((*_largest(old, top), *_largest(new, top))))
+    keep = list(dict.fromkeys((*_largest(old, top), *_largest(new, top), *also)))
     keep.sort(key=lambda i: -old[i])
     return Moved(title, tuple(piece(tokenizer, i) for i in keep), tuple(float(old[i]) for i in keep),
                  tuple(float(new[i]) for i in keep), max(_divergence(old, new), 0.0))

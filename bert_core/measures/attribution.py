@@ -12,8 +12,8 @@ Dimensions: B batch, T tokens, E width of the embedding tables, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -22,38 +22,19 @@ from torch import Tensor
 
 from bert_core import model as bert
 from bert_core.load import Loaded
-from bert_core.on_demand import OnDemand
-from bert_core.trace import Array, Prepared, TraceRequest, prepare, reading_order, run_batch, to_inputs
+from bert_core.measures.target import (
+    Target,
+    check_target,
+    read_target,
+    read_targets,
+    score,
+    with_gradients,
+)
+from bert_core.trace import Array, TraceRequest, prepare, reading_order, to_inputs
 
 #: Rows of one pass: the points of the path, or the sentences with a token left out.
 ROWS_A_PASS = 16
 Value = TypeVar("Value")
-KINDS = {"mlm": "mlm", "lm": "lm", "nsp": "nsp", "classification": "classification"}
-SCALES = ("logit", "probability", "log_probability")
-
-
-@dataclass(frozen=True)
-class Target:
-    """The one number that is explained.
-
-    Attributes:
-        kind: 'mlm' and 'lm' (a vocabulary entry at a position), 'nsp'
-            (0 IsNext, 1 not), 'classification' (a label).
-        index: vocabulary id or class.
-        position: where the vocabulary entry is scored; unused otherwise.
-        scale: 'logit', 'probability' or 'log_probability' (nats).
-    """
-
-    kind: str
-    index: int
-    position: int = 0
-    scale: str = "logit"
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"target kind {self.kind!r}: choose one of {', '.join(KINDS)}")
-        if self.scale not in SCALES:
-            raise ValueError(f"target scale {self.scale!r}: choose one of {', '.join(SCALES)}")
 
 
 class Attribution(NamedTuple):
@@ -144,14 +125,9 @@ def leave_one_out(
     values = np.zeros(len(row.encoding))
     for first in range(0, len(places), ROWS_A_PASS):
         chunk = slice(first, first + ROWS_A_PASS)
-        values[places[chunk]] = whole - _read_targets(loaded, requests[chunk], target)
+        values[places[chunk]] = whole - read_targets(loaded, requests[chunk], target)
         yield
     return Attribution(row.encoding.tokens, values, whole)
-
-
-def read_target(loaded: Loaded, request: TraceRequest, target: Target) -> float:
-    """The target's value on one request, by a plain run."""
-    return float(_read_targets(loaded, [request], target)[0])
 
 
 def rank_agreement(values: Sequence[Array]) -> list[list[float | None]]:
@@ -178,13 +154,8 @@ class _Score:
     """The target as a function of the embedding sums, (B, T, E) -> (B,), model order inside."""
 
     def __init__(self, loaded: Loaded, request: TraceRequest, target: Target):
-        if reason := no_gradients(loaded):
-            raise ValueError(reason)
+        self.model = with_gradients(loaded)
         self.row = prepare(loaded, request)
-        # the packed kernels have no gradient; matrices are made once for all passes, and all visitors' at the same time
-        weights = loaded.model.weights
-        self.model = replace(loaded.model, weights=weights.whole() if isinstance(weights, OnDemand) else weights,
-                             fast_linear={})
         check_target(loaded, self.row, target)
         self.order = reading_order(loaded.config, len(self.row.encoding))
         self.target = target
@@ -221,20 +192,11 @@ class _Score:
     def _score(self, sums: Tensor) -> Tensor:
         hidden = encode_sums(self.model, sums, self.inputs)
         position = self.target.position if self.order is None else int(self.order[self.target.position])
-        logits = _LOGITS[self.target.kind](self.model, hidden, position)  # (B, classes or V)
-        return _scaled(logits, self.target)
+        return score(self.model, hidden, position, self.target)
 
     def in_reading_order(self, values: Tensor) -> Array:
         array = values.double().cpu().numpy()
         return array if self.order is None else array[self.order]
-
-
-_LOGITS: dict[str, Callable[[bert.Model, Tensor, int], Tensor]] = {
-    "mlm": lambda model, hidden, position: bert.mlm_logits(model, hidden[:, position]),
-    "lm": lambda model, hidden, position: bert.mlm_logits(model, hidden[:, position]),
-    "nsp": lambda model, hidden, position: bert.nsp_logits(model, bert.pooled_output(model, hidden)),
-    "classification": lambda model, hidden, position: bert.classification_logits(model, hidden),
-}
 
 
 def encode_sums(model: bert.Model, sums: Tensor, inputs: bert.Inputs) -> Tensor:
@@ -253,57 +215,5 @@ def encode_sums(model: bert.Model, sums: Tensor, inputs: bert.Inputs) -> Tensor:
         hidden = bert.linear(model, hidden, names.projection)
     allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None  # (1, 1, Tq, Tk)
     for index in range(model.config.num_hidden_layers):
-        hidden = bert.layer(model, index, hidden, allowed, bert.at_layer(inputs.head_gate, index),
-                            feed_forward_gate=bert.at_layer(inputs.feed_forward_gate, index)).hidden
+        hidden = bert.layer(model, index, hidden, allowed, bert.gates_at(inputs, index)).hidden
     return hidden
-
-
-def _scaled(logits: Tensor, target: Target) -> Tensor:
-    """(B, classes) -> (B,) in the target's scale."""
-    if target.scale == "logit":
-        return logits[:, target.index]
-    logs = logits.log_softmax(dim=-1)[:, target.index]
-    return logs.exp() if target.scale == "probability" else logs
-
-
-def no_gradients(loaded: Loaded) -> str:
-    """Why there are no gradients of this model here; '' where there are."""
-    if isinstance(loaded.model, bert.Model):
-        return ""
-    return (f"{loaded.config.model_type} runs through transformers: gradients are taken only through this explorer's "
-            "own encoder")
-
-
-def no_leaving_out(loaded: Loaded) -> str:
-    """Why no token can be left out of this model's input here; '' where one can be masked or hidden."""
-    if loaded.tokenizer.mask_id is not None or isinstance(loaded.model, bert.Model):
-        return ""
-    return (f"{loaded.config.model_type} has no [MASK] to put in a token's place, and runs through transformers, where "
-            "none can be hidden")
-
-
-def check_target(loaded: Loaded, row: Prepared, target: Target) -> None:
-    """ValueError where the model has no such head, class or position."""
-    if KINDS[target.kind] not in loaded.model.heads:
-        raise ValueError(f"{loaded.name} has no {target.kind} head; it has {', '.join(sorted(loaded.model.heads))}")
-    config = loaded.config
-    classes = {"mlm": config.vocab_size, "lm": config.vocab_size, "nsp": 2, "classification": config.num_labels}
-    if not 0 <= target.index < classes[target.kind]:
-        raise ValueError(f"class {target.index} is outside 0 to {classes[target.kind] - 1}")
-    if not 0 <= target.position < len(row.encoding):
-        raise ValueError(f"position {target.position} is outside 0 to {len(row.encoding) - 1}")
-
-
-def _read_targets(loaded: Loaded, requests: list[TraceRequest], target: Target) -> Array:
-    """(B,) the target on each request, through run_batch."""
-    part = {"mlm": "mlm_logits", "lm": "lm_logits", "nsp": "nsp_logits", "classification": "logits"}[target.kind]
-    extra = {"mlm": ("mlm_positions",), "nsp": ("pooled_output",)}.get(target.kind, ())
-    check_target(loaded, prepare(loaded, requests[0]), target)
-    everywhere = target.kind == "mlm" and not all(
-        target.position in prepare(loaded, r).encoding.mask_positions for r in requests)
-    rows = []
-    for trace in run_batch(loaded, [replace(r, parts=(part, *extra), all_logits=everywhere) for r in requests]):
-        place = np.flatnonzero(trace.mlm_positions == target.position)[0] if target.kind == "mlm" else target.position
-        logits = trace.arrays[part]
-        rows.append(logits[place] if logits.ndim == 2 else logits)
-    return _scaled(torch.from_numpy(np.stack(rows)).double(), target).numpy()

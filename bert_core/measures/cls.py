@@ -15,13 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_core.load import Loaded
-from bert_core.measures.attribution import (
-    Attribution,
-    Target,
-    integrated_gradients,
-    leave_one_out,
-    rank_correlation,
-)
+from bert_core.measures.attribution import Attribution, integrated_gradients, leave_one_out, rank_correlation
+from bert_core.measures.target import Target
 from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Array, Trace, TraceRequest
 

@@ -7,8 +7,9 @@ import html
 import pytest
 
 from bert_core.load import Loaded, load_model
-from bert_core.measures.attribution import Target, finish, gradient_x_input, integrated_gradients, leave_one_out
+from bert_core.measures.attribution import finish, gradient_x_input, integrated_gradients, leave_one_out
 from bert_core.measures.pooler import head_operands
+from bert_core.measures.target import Target
 from bert_core.trace import TraceRequest, run_batch
 from tests.payloads import drawn, is_ready, plain_line, said, visit
 

@@ -137,7 +137,7 @@ def test_what_only_our_encoder_can_do_is_refused_in_a_line(both):
     other = "bidirectional" if ours.config.is_decoder else "causal"
     for request in (TraceRequest("dog", attention=other), TraceRequest("dog", heads_off=((0, 1),)),
                     TraceRequest("dog", window=1), TraceRequest("dog", embeddings_off=("token",)),
-                    TraceRequest("dog", feed_forward_off=(0,)),
+                    TraceRequest("dog", feed_forward_off=(0,)), TraceRequest("dog", neurons=((0, 0, 0.0),)),
                     TraceRequest("dog", position_order=tuple(range(len(ours.tokenizer.encode("dog"))))[::-1])):
         with pytest.raises(ValueError, match="runs through transformers"):
             run_batch(ours, [request])

@@ -238,10 +238,10 @@ def test_a_model_whose_heads_stay_on_keeps_its_picture(page, family, change):
     at = page(family("GPT-2"), "attention", "Act", **change)
     is_ready(at)
     assert "where no head or pair can be switched off" in said(at)
-    assert (drawn(at, "attention")["mode"], drawn(at, "attention_effect")["changed"]) == ("look", False)
+    assert (drawn(at, "attention")["mode"], drawn(at, "effect")["changed"]) == ("look", False)
     bert = page("twin-bert", "attention", "Act", **change)
     assert "no head or pair" not in said(bert)
-    assert (drawn(bert, "attention")["mode"], drawn(bert, "attention_effect")["changed"]) == ("act", bool(change))
+    assert (drawn(bert, "attention")["mode"], drawn(bert, "effect")["changed"]) == ("act", bool(change))
 
 
 def test_the_script_of_another_block_is_the_short_one_at_once(page, family):

@@ -56,7 +56,8 @@ def test_heads_off_equal_zeroed_slices_in_transformers(small, reference, pair_re
 
 def test_heads_of_one_visitor_do_not_touch_another_in_the_same_batch(small, pair_request):
     alone = run_batch(small, [pair_request])[0]
-    together = run_batch(small, [replace(pair_request, heads_off=OFF, feed_forward_off=(1,)), pair_request])[1]
+    other = replace(pair_request, heads_off=OFF, feed_forward_off=(1,), neurons=((0, 7, 0.0), (2, 30, 2.0)))
+    together = run_batch(small, [other, pair_request])[1]
     assert np.abs(alone.mlm_logits - together.mlm_logits).max() < 1e-12
 
 
@@ -73,6 +74,28 @@ def test_feed_forward_off_equals_a_zeroed_output_in_transformers(small, referenc
     trace = run_batch(small, [replace(pair_request, feed_forward_off=off, all_logits=True)])[0]
     assert np.abs(trace.mlm_logits - out.prediction_logits[0].numpy()).max() < 1e-10
     assert np.abs(trace.nsp_logits - out.seq_relationship_logits[0].numpy()).max() < 1e-10
+
+
+def test_a_neurons_factor_equals_a_scaled_column_in_transformers(small, reference, pair_request):
+    encoding = prepare(small, pair_request).encoding
+    inputs = {name: torch.tensor([getattr(encoding, name)]) for name in ("input_ids", "token_type_ids")}
+    changes = ((0, 7, 0.0), (0, 30, 2.0), (2, 7, -1.5))
+    handles = []
+    for layer in {layer for layer, *_ in changes}:
+        factors = torch.ones(44, dtype=torch.float64)
+        for _, neuron, factor in (one for one in changes if one[0] == layer):
+            factors[neuron] = factor
+        handles.append(reference.bert.encoder.layer[layer].intermediate.register_forward_hook(
+            lambda module, args, out, factors=factors: out * factors))
+    with torch.no_grad():
+        out = reference(**inputs)
+    for handle in handles:
+        handle.remove()
+    trace = run_batch(small, [replace(pair_request, neurons=changes, all_logits=True)])[0]
+    plain = run_batch(small, [replace(pair_request, all_logits=True)])[0]
+    assert np.abs(trace.mlm_logits - out.prediction_logits[0].numpy()).max() < 1e-10
+    assert np.abs(trace.nsp_logits - out.seq_relationship_logits[0].numpy()).max() < 1e-10
+    assert np.abs(trace.mlm_logits - plain.mlm_logits).max() > 1e-3
 
 
 def test_cut_pairs_and_windows_renormalise_what_is_left(small, pair_request):

@@ -9,15 +9,8 @@ import pytest
 import torch
 
 from bert_core import model as bert
-from bert_core.measures.attribution import (
-    Target,
-    encode_sums,
-    finish,
-    gradient_x_input,
-    integrated_gradients,
-    leave_one_out,
-    read_target,
-)
+from bert_core.measures.attribution import encode_sums, finish, gradient_x_input, integrated_gradients, leave_one_out
+from bert_core.measures.target import Target, read_target
 from bert_core.on_demand import OnDemand
 from bert_core.trace import TraceRequest, prepare, run_batch, to_inputs
 

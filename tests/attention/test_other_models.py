@@ -11,10 +11,11 @@ import pytest
 from bert_core.load import Loaded, load_model
 from bert_core.measures.ablation import masked_moves
 from bert_core.measures.attention import head_numbers
-from bert_core.measures.attribution import Target, finish, leave_one_out
+from bert_core.measures.attribution import finish, leave_one_out
 from bert_core.measures.head_places import head_places
 from bert_core.measures.heads import PLACES, place_shares
 from bert_core.measures.neurons import corpus_activations, strongest_places
+from bert_core.measures.target import Target
 from bert_core.trace import Trace, TraceRequest, run_batch
 from tests.payloads import drawn, is_ready, said, visit
 from ui import state
@@ -62,8 +63,8 @@ def test_a_regression_moves_its_score_and_no_probability(look, checkpoint):
     at = look(model, "Act", off="1-1,1-2,2-1")
     assert re.search(r"similarity: (-?\d\.\d{3}) as it is, (?!\1)-?\d\.\d{3} after the change", said(at))
     assert "has no head that answers" not in said(at)
-    with pytest.raises(AssertionError, match="no component attention_effect"):
-        drawn(at, "attention_effect")
+    with pytest.raises(AssertionError, match="no component effect"):
+        drawn(at, "effect")
 
 
 @pytest.mark.parametrize("view", attention.VIEWS)
@@ -104,7 +105,7 @@ def test_where_else_a_head_looks_is_told_when_it_is_asked_for(look, gpt2):
 def test_the_feed_forward_part_of_layers_is_left_out_and_put_back(look, checkpoint):
     model = checkpoint("BertForMaskedLM")
     at = look(model, "Act", text="the dog [MASK]", fed="2")
-    shown, engine = drawn(at, "attention_effect"), load_model(model)
+    shown, engine = drawn(at, "effect"), load_model(model)
     request = TraceRequest("the dog [MASK]")
     plain, changed = run_batch(engine, [request, replace(request, feed_forward_off=(1,))])
     (moved,) = masked_moves(plain, changed, engine.tokenizer)
@@ -114,7 +115,7 @@ def test_the_feed_forward_part_of_layers_is_left_out_and_put_back(look, checkpoi
     assert moved.after != pytest.approx(moved.before)
     (undo,) = [button for button in at.button if button.label == "Undo all changes"]
     undo.click().run()
-    assert not drawn(at, "attention_effect")["changed"]
+    assert not drawn(at, "effect")["changed"]
     assert at.session_state["fed"] == []
 
 
@@ -137,7 +138,7 @@ def test_a_model_without_gradients_and_masks_keeps_its_attention(look, gpt2, gpt
     ("twin-gpt", "Next after “barked”", "as the next word"),
     ("twin-rtl", "Before “the”", "as the word before the sentence")])
 def test_what_a_one_way_model_guesses_next_stands_on_its_side_of_the_sentence(look, model, moved, explained):
-    assert drawn(look(model, "Act"), "attention_effect")["blocks"][0]["title"] == moved
+    assert drawn(look(model, "Act"), "effect")["blocks"][0]["title"] == moved
     assert explained in said(look(model, "Attribution"))
 
 
@@ -180,7 +181,7 @@ def test_the_classifier_is_asked_only_beside_a_model_of_its_words(look, checkpoi
         model = checkpoint("BertForPreTraining", hidden_size=2 * config.num_attention_heads,
                            num_hidden_layers=config.num_hidden_layers, num_attention_heads=config.num_attention_heads)
     at = look(model, "Act", text="a good film", off="1-1")
-    asked = [block["title"] for block in drawn(at, "attention_effect")["blocks"] if block["by"] == f"by {CLASSIFIER}"]
+    asked = [block["title"] for block in drawn(at, "effect")["blocks"] if block["by"] == f"by {CLASSIFIER}"]
     assert asked == (["Sentiment"] if model == "twin-bert" else [])
     assert ("is not asked beside" in said(at)) == (model != "twin-bert")
 

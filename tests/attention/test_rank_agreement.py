@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from bert_core.measures import attribution
-from bert_core.measures.attribution import Target, finish, leave_one_out, rank_agreement, read_target
+from bert_core.measures import target
+from bert_core.measures.attribution import finish, leave_one_out, rank_agreement
+from bert_core.measures.target import Target, read_target
 from bert_core.trace import TraceRequest, run_batch
 from tests.payloads import drawn, visit
 
@@ -44,7 +45,7 @@ def test_only_the_position_that_is_read_goes_through_the_vocabulary(small, pair_
         rows.extend(len(trace.mlm_logits) for trace in traces)
         return traces
 
-    monkeypatch.setattr(attribution, "run_batch", counted)
+    monkeypatch.setattr(target, "run_batch", counted)
     finish(leave_one_out(small, pair_request, Target("mlm", 11, MASK)))
     assert rows
     assert max(rows) == 2  # what is read, and what is left out

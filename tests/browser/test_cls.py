@@ -4,7 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from bert_core import TraceRequest, load_engine
-from bert_core.measures.attribution import Target, finish, leave_one_out
+from bert_core.measures.attribution import finish, leave_one_out
+from bert_core.measures.target import Target
 from bert_core.tasks import classify, is_next
 from tests.browser.tables import bar_shows
 from tests.browser.waiting import becomes, holds

@@ -28,8 +28,8 @@ ODD = {
 VIEWS = {
     "tokens": ["Step by step", "Ids and segments", "Compare"],
     "embeddings": ["The sum", "Switch off and shuffle", "Positions", "Neighbours"],
-    "masking": ["Fill the gap", "The head", "Layer by layer", "Before and after", "Two sentences", "Swap vectors",
-        "80/10/10", "Pseudo-perplexity"],
+    "masking": ["Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Two sentences",
+        "Swap vectors", "80/10/10", "Pseudo-perplexity"],
 }
 
 

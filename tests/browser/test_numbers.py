@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from bert_core import TraceRequest, load_engine
+from bert_core.figures.masking import percent
 from bert_core.load import load_model
 from bert_core.measures import compare
 from bert_core.measures.attention import head_numbers
 from bert_core.measures.compare import Readers
+from bert_core.measures.predictions import gap_distribution
 from tests.browser.tables import table_says
-from tests.browser.waiting import becomes
+from tests.browser.waiting import PATIENCE, becomes
 from tests.payloads import drawn
 from tests.payloads import visit as run_page
 
@@ -49,6 +54,29 @@ def test_a_cell_of_the_sum_and_the_dimensions_of_its_token(visitor, engine):
             [pytest.approx(float(strip[9, 10]), abs=1e-4) for strip in strips])
     table_says(page, ["dimension", "token", "segment", "position", "= sum", "LayerNorm"],
                [[str(d), *(strip[9, d] for strip in strips)] for d in range(trace.embedding_sum.shape[1])])
+
+
+def test_neurons_are_switched_off_or_give_twice_as_much(visitor, engine):
+    page = visitor.open("masking", text="Rome is the capital of [MASK].", view="Neurons", count=5)
+    labels = page.locator(".bw-bar .bw-name")
+    expect(labels).to_have_count(5, timeout=PATIENCE)
+    chosen = [tuple(map(int, re.findall(r"\d+", label))) for label in labels.all_inner_texts()]
+    italy = engine.loaded().tokenizer.id_of("italy")
+
+    def after(text: str, factor: float) -> str:
+        trace = engine.run(TraceRequest(text, neurons=tuple((layer - 1, n, factor) for layer, n in chosen)))
+        return percent(float(gap_distribution(trace, int(trace.mlm_positions[0]))[italy]))
+
+    def shown() -> list[str]:
+        return page.locator(".effect-followed .effect-after").all_inner_texts()
+
+    other = "The pope lives in [MASK]."
+    page.get_by_label("The same neurons in another sentence").fill(other)
+    becomes(page, shown, [after("Rome is the capital of [MASK].", 0.0), after(other, 0.0)])
+    page.get_by_text("Twice as much", exact=True).click()
+    becomes(page, shown, [after("Rome is the capital of [MASK].", 2.0), after(other, 2.0)])
+    visitor.in_address("give=Twice")
+    visitor.no_traceback()
 
 
 def test_maps_before_and_after_look_from_rows_to_columns(visitor, engine):

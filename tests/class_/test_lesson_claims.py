@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from bert_core.facts import known_sizes
+from bert_core.figures.masking import percent
 from bert_core.measures import compare, reveal
 from bert_core.measures.compare import Question, Readers
 from bert_core.measures.cost import crossover
 from bert_core.measures.head_places import head_places
+from bert_core.measures.knowledge_neurons import neuron_shares, others_like, strongest
+from bert_core.measures.predictions import gap_distribution
+from bert_core.measures.target import Target
 from bert_core.measures.vocabulary_head import head_steps
 from bert_core.serving import Engine
 from bert_core.serving.local import LocalEngine
@@ -23,6 +27,7 @@ from bert_core.trace import TraceRequest
 from ui.views.class_lessons import lessons
 from ui.views.compare_ask import default_place
 from ui.views.masking import TO_TRY
+from ui.views.masking_neurons import DRAWS
 
 LESSONS = {lesson.key: lesson for lesson in lessons()}
 
@@ -89,6 +94,28 @@ def test_one_neuron_in_ten_gives_more_than_0(engine):
     assert inner.shape[-1] == 1536
     assert 0.08 < (inner > 0).mean() < 0.12
     assert inner.min() > -0.18
+
+
+def test_the_neurons_of_italy_speak_for_other_countries_too(engine):
+    step = LESSONS["proof"].steps[3]
+    rome, pope, berlin = dict(step.link)["text"], dict(step.link)["also"], "Berlin is the capital of [MASK]."
+    assert f"“{pope}” and “{berlin}”" in step.do
+    italy, germany = (engine.loaded().tokenizer.id_of(word) for word in ("italy", "germany"))
+    assert guesses(engine, rome)[0] == "italy"
+    target = Target("mlm", italy, engine.run(TraceRequest(rome)).mlm_positions[0], "probability")
+    chosen = strongest(engine.call(neuron_shares, TraceRequest(rome), target), 8)
+
+    def moves(text: str, word: int, neurons=chosen) -> list[float]:
+        runs = (TraceRequest(text), TraceRequest(text, neurons=tuple((*one, 0.0) for one in neurons)))
+        traces = engine.run_many(runs)
+        return [float(gap_distribution(trace, int(trace.mlm_positions[0]))[word]) for trace in traces]
+
+    assert "falls from {} to {}, and".format(*map(said, moves(rome, italy))) in step.notice
+    assert "falls too, from {} to {};".format(*map(said, moves(pope, italy))) in step.notice
+    assert "Berlin, from {} to {}.".format(*map(percent, moves(berlin, germany))) in step.notice
+    for draw in range(DRAWS):
+        before, after = moves(rome, italy, others_like(chosen, 1536, draw))
+        assert abs(after - before) < 0.02
 
 
 def test_only_who_sees_the_right_gets_it_right(engine):

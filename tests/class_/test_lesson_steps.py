@@ -14,7 +14,7 @@ VIEWS = {
     "gap": ("Fill the gap", "Fill the gap", "Layer by layer", "The head"),
     "masking": ("80/10/10", "Paper tables"),
     "attention": ("All heads", "All heads", "Step by step", "Step by step"),
-    "proof": ("Act", "Attribution", "Swap vectors"),
+    "proof": ("Act", "Attribution", "Swap vectors", "Neurons"),
     "both-ways": ("Side by side", "Reveal"),
     "cls": ("Answer",),
     "nsp": ("Next sentence",),

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from bert_core import TraceRequest, load_engine
-from bert_core.measures.attribution import Target, finish, leave_one_out
+from bert_core.measures.attribution import finish, leave_one_out
 from bert_core.measures.cls import complete_gradients
+from bert_core.measures.target import Target
 from bert_core.tasks import classify, is_next
 
 PAIR = ("The girl opened the old wooden box.", "Inside she found a letter.")

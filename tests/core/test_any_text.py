@@ -28,6 +28,7 @@ REQUEST = st.builds(
     heads_off=st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 4)), max_size=2).map(tuple),
     embeddings_off=st.lists(st.sampled_from(["token", "segment", "position"]), max_size=2).map(tuple),
     all_logits=st.booleans(), feed_forward_off=st.lists(st.integers(-1, 3), max_size=2).map(tuple),
+    neurons=st.lists(st.tuples(st.integers(-1, 3), SMALL, st.floats(-100, 100)), max_size=2).map(tuple),
 )
 QUICK = settings(max_examples=70, deadline=None, suppress_health_check=list(HealthCheck))
 FULL = settings(max_examples=10_000, deadline=None, derandomize=False, suppress_health_check=list(HealthCheck))
@@ -80,7 +81,8 @@ def fitted(loaded, request: TraceRequest) -> TraceRequest:
         replaced=tuple((n % length, i % config.vocab_size) for n, i in request.replaced),
         cut=tuple((q % length, k % length) for q, k in request.cut), window=request.window and abs(request.window),
         heads_off=tuple((a % config.num_hidden_layers, b % config.num_attention_heads) for a, b in request.heads_off),
-        feed_forward_off=tuple(n % config.num_hidden_layers for n in request.feed_forward_off))
+        feed_forward_off=tuple(n % config.num_hidden_layers for n in request.feed_forward_off),
+        neurons=tuple((a % config.num_hidden_layers, n % config.intermediate_size, f) for a, n, f in request.neurons))
 
 
 def check_tasks(engines, text: str, pair: str) -> None:
@@ -195,6 +197,7 @@ def test_a_pair_is_cut_from_the_longer_one(loaded):
 
 @pytest.mark.parametrize("wrong", [
     {"text": 3}, {"text": "x", "pair": b"x"}, {"text": "x", "attention": "up"}, {"text": "x", "precision": "int8"},
+    {"text": "x", "neurons": ((0, 0, float("nan")),)}, {"text": "x", "neurons": ((0, 0, 101.0),)},
     {"text": "x", "parts": ("nonsense",)}, {"text": "x", "embeddings_off": ("word",)},
 ])
 def test_a_request_checks_itself(wrong):
@@ -205,6 +208,7 @@ def test_a_request_checks_itself(wrong):
 @pytest.mark.parametrize(("wrong", "message"), [
     ({"masked": (99,)}, "position 99 is outside 0 to 3"), ({"heads_off": ((9, 0),)}, "layer 9"),
     ({"heads_off": ((0, 9),)}, "head 9"), ({"feed_forward_off": (9,)}, "layer 9"),
+    ({"neurons": ((9, 0, 0.0),)}, "layer 9"), ({"neurons": ((0, 999, 0.0),)}, "neuron 999"),
     ({"replaced": ((1, 500),)}, "vocabulary id 500"),
     ({"segments": (0, 1)}, "segments has 2 entries"), ({"position_order": (0, 1, 2, 99)}, "position_order 99"),
     ({"window": -1}, "window -1"),

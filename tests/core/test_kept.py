@@ -32,7 +32,7 @@ def mixed_batch():
             TraceRequest("a cat slept", "she walked home", attention="causal"),
             TraceRequest("the [MASK] slept in the house all day", hidden=(2,), window=3, cut=((4, 1),)),
             TraceRequest("we walked home at night", cut=nowhere, heads_off=((0, 1),)),
-            TraceRequest("dog", parts=("hidden_states",), feed_forward_off=(1,)),
+            TraceRequest("dog", parts=("hidden_states",), feed_forward_off=(1,), neurons=((0, 3, 2.0),)),
             TraceRequest("the cat", parts=("attention_probs",))]
 
 

@@ -9,8 +9,7 @@ from bert_core import TraceRequest, load_engine
 from bert_core.figures.masking import percent
 from bert_core.measures.predictions import gap_distribution, top_ids
 from tests.payloads import drawn, is_ready, plain_line, said, table_rows, visit
-from ui.views.masking import TO_TRY
-from ui.views.masking_head import BEST
+from ui.views.masking import BEST, TO_TRY
 
 TEXT = "She poured the tea into her [MASK]."
 ODD = "She poured the stone into her cup."

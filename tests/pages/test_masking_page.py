@@ -106,8 +106,8 @@ def test_pseudo_perplexity_of_a_long_text_says_what_it_covers(monkeypatch):
     assert re.search(r"over the first \d+ of 30 pieces; .* Each piece needs a run over the whole text", said(at))
 
 
-VIEWS = ["Fill the gap", "The head", "Layer by layer", "Before and after", "Two sentences", "Swap vectors",
-         "80/10/10", "Pseudo-perplexity"]
+VIEWS = ["Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Two sentences",
+         "Swap vectors", "80/10/10", "Pseudo-perplexity"]
 
 
 @pytest.mark.parametrize("view", VIEWS)

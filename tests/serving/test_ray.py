@@ -13,7 +13,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from bert_core.load import load_model
-from bert_core.measures.attribution import Target, finish, leave_one_out
+from bert_core.measures.attribution import finish, leave_one_out
+from bert_core.measures.target import Target
 from bert_core.serving.waiting import MAX_WAITING, Busy, Superseded
 from bert_core.trace import TraceRequest, run_batch
 

@@ -41,7 +41,7 @@ def draw(here: Here) -> None:
     if score:
         notices.note(score)
     if blocks:
-        components.mount("attention_effect", "attention_effect", components.pack(
+        components.mount("effect", "effect", components.pack(
             {"blocks": blocks, "changed": any(value not in ((), None) for value in change.values())}))
     elif not score:
         notices.note(f"{here.model} has no head that answers anything; its attention still stands below.")

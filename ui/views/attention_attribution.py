@@ -12,15 +12,14 @@ import streamlit as st
 
 from bert_core.measures.attribution import (
     Attribution,
-    Target,
     gradient_x_input,
     integrated_gradients,
     leave_one_out,
-    no_gradients,
     rank_agreement,
 )
 from bert_core.measures.predictions import piece
 from bert_core.measures.rollout import rollout
+from bert_core.measures.target import Target, no_gradients
 from bert_core.serving import EngineError
 from bert_core.tasks.vocabulary import last_read
 from bert_core.trace import Trace, TraceRequest

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from bert_core import Trace, TraceRequest
-from bert_core.measures.attribution import Attribution, Target, leave_one_out, no_gradients, no_leaving_out
+from bert_core.measures.attribution import Attribution, leave_one_out
 from bert_core.measures.cls import (
     LEAST_CHANGE,
     Disagreement,
@@ -19,6 +19,7 @@ from bert_core.measures.cls import (
     disagreement,
     rank_correlation,
 )
+from bert_core.measures.target import Target, no_gradients, no_leaving_out
 from bert_core.tasks.sentences import Classification, label_names, read_logits
 from bert_core.tokenizer import Encoding
 from ui import chips, components, controls, notices, state

@@ -15,6 +15,8 @@ from ui.views import task_models
 
 #: Gaps that get a card; more are counted.
 MAX_CARDS = 12
+#: Guesses that a view of one piece can be asked about, beside the piece that was hidden.
+BEST = 6
 NO_GAP = "Click a token to hide it, or type [MASK] in the sentence."
 #: Sentences with a gap, offered where none is open.
 TO_TRY = ("The [MASK] shone brightly in the blue sky.", "A man is riding a [MASK] down the street.",
@@ -61,6 +63,15 @@ def ask_gap(here: Here) -> tuple[tuple[int, ...], int | None, DeltaGenerator]:
     if position is None:
         task_models.try_buttons([(text, None) for text in TO_TRY], "masking")
     return masked, position, place
+
+
+def pieces_to_ask(here: Here, trace: Trace, position: int) -> list[int]:
+    """The best guesses for one gap, and the piece that was hidden there if it is none of them."""
+    truths = {n: here.encoding.input_ids[n] for n in trace.request.masked}
+    gaps = predictions.read_gaps(trace, state.loaded(here.model).tokenizer, BEST, truths, len(trace.mlm_positions))
+    gap = next(gap for gap in gaps if gap.position == position)
+    found = [guess.id for guess in gap.guesses]
+    return found if gap.truth is None or gap.truth.id in found else [*found, gap.truth.id]
 
 
 def fill_in(here: Here) -> None:

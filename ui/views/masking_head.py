@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from bert_core import Trace
 from bert_core.figures.masking import percent
-from bert_core.measures.predictions import piece, read_gaps
+from bert_core.measures.predictions import piece
 from bert_core.measures.vocabulary_head import HeadSteps, head_steps
 from ui import components, controls, state, tables
 from ui.state import Here
 from ui.views import masking, operands
 from ui.views.task_models import say, signed
-
-#: Guesses that can be opened, beside the piece that was hidden.
-BEST = 6
 
 
 def draw(here: Here) -> None:
@@ -24,7 +20,7 @@ def draw(here: Here) -> None:
         return
     loaded = state.ours(here.model, "the operands of its head")
     trace = state.trace(here.request(masked=masked, parts=("hidden_states", "mlm_positions", "mlm_logits")))
-    ids = _ids(here, trace, position)
+    ids = masking.pieces_to_ask(here, trace, position)
     names = [piece(loaded.tokenizer, number) for number in ids]
     with place:
         index = names.index(controls.choice("Open the logit of", names, "guess"))
@@ -33,15 +29,6 @@ def draw(here: Here) -> None:
     components.mount("operands", "mlm_operands", _payload(steps, index, names[index], token))
     say(_sum_in_words(steps, index))
     st.html(_table(steps, names, trace.mlm_logits.shape[-1]))
-
-
-def _ids(here: Here, trace: Trace, position: int) -> list[int]:
-    """The best guesses for one gap, and the piece that was hidden there if it is none of them."""
-    truths = {n: here.encoding.input_ids[n] for n in trace.request.masked}
-    gaps = read_gaps(trace, state.loaded(here.model).tokenizer, BEST, truths, len(trace.mlm_positions))
-    gap = next(gap for gap in gaps if gap.position == position)
-    found = [guess.id for guess in gap.guesses]
-    return found if gap.truth is None or gap.truth.id in found else [*found, gap.truth.id]
 
 
 def _payload(steps: HeadSteps, index: int, name: str, token: str) -> bytes:

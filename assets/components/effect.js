@@ -2,14 +2,14 @@
 
 export default function (component) {
   const { parentElement, data } = component;
-  const { blocks, changed } = unpack(data);
+  const { blocks, changed, columns } = unpack(data);
   const root = child(parentElement, "section", "effect-root", { "aria-label": "Answers, unchanged and changed" });
-  const draw = () => { theme(parentElement); drawBlocks(root, blocks, changed); };
+  const draw = () => { theme(parentElement); drawBlocks(root, blocks, changed, columns ?? ["answer", "unchanged", "with your change"]); };
   draw();
   onThemeChange(parentElement, draw);
 }
 
-function drawBlocks(root, blocks, changed) {
+function drawBlocks(root, blocks, changed, columns) {
   root.replaceChildren(...blocks.map((block) => {
     const box = make("div", "effect-block"), table = make("table");
     const moved = changed ? `moved by ${readNumber(block.divergence)} nats (KL)` : "nothing changed yet";
@@ -17,10 +17,11 @@ function drawBlocks(root, blocks, changed) {
     title.append(make("span", "effect-quiet", block.by ? ` ${block.by}` : ""), make("span", "effect-moved", moved));
     table.append(title);
     const head = table.createTHead().insertRow();
-    for (const name of ["answer", "unchanged", "with your change"]) head.append(make("th", "", name, { scope: "col" }));
+    for (const name of columns) head.append(make("th", "", name, { scope: "col" }));
     const body = table.createTBody();
     block.names.forEach((name, i) => {
       const line = body.insertRow();
+      line.classList.toggle("effect-followed", name === block.followed);
       line.append(make("th", "", name, { scope: "row" }), bar(block.before[i], "before"), bar(block.after[i], "after"));
     });
     box.append(table);
