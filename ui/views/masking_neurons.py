@@ -95,7 +95,7 @@ def _draw(here: Here, asked: _Asked, shares: NeuronShares, chosen: Sequence[Neur
     with left:
         verdict([_side(asked.word, shares, chosen)], "neurons", f"Neurons that speak for {asked.word}")
         say("All neurons of a layer add up to what the word loses when they give nothing at the gap, "
-            f"within {100 * shares.gap:.1g} points.")
+            f"within {max(100 * shares.gap, 0.01):.2g} points.")
     with right:
         _answers(here, asked, plain, changed, chosen)
 
