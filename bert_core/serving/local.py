@@ -97,20 +97,29 @@ class LocalEngine:
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
         metrics.cache_hits.inc(len(requests) - len(missing))
         metrics.requests.inc(len(requests))
-        if missing:
-            for name, precision in {(r.model, r.precision) for r in missing}:
-                self.loaded(name, precision)  # here, so that the worker never waits for a disk
-            self._ensure_worker()
-            most, call = self.room.most_a_visitor, None
-            for start in range(0, len(missing), most):
-                tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=call)
-                call = tickets[0].call
-                for ticket, trace in zip(tickets, _answers(tickets, seconds), strict=True):
-                    traces[ticket.request] = trace
-                    if keep:
-                        self.cache.put(ticket.request, trace, drops)
+        for request, trace in self._fresh(missing, visitor, seconds):
+            traces[request] = trace
+            if keep:
+                self.cache.put(request, trace, drops)
         metrics.latency.observe(time.perf_counter() - started)
         return [traces[request] for request in requests]
+
+    def _fresh(
+        self, missing: Sequence[TraceRequest], visitor: str | None, seconds: float
+    ) -> Iterator[tuple[TraceRequest, Trace]]:
+        """What no cache has, from the worker: as many at once as one visitor may have waiting.
+
+        The models are loaded here and held to the end, so that the worker never
+        waits for a disk, however many other models are asked for meanwhile.
+        """
+        held = [self.loaded(name, precision) for name, precision in {(r.model, r.precision) for r in missing}]
+        most, call = self.room.most_a_visitor, None
+        for start in range(0, len(missing), most):
+            self._ensure_worker()
+            tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=call)
+            call = tickets[0].call
+            yield from zip(missing[start:start + most], _answers(tickets, seconds), strict=True)
+        del held
 
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None,
              seconds: float = DEADLINE) -> Value:

@@ -142,6 +142,5 @@ class RayEngine:
         """Keep a model that was made here under its name; a replica could not load it."""
         with self._registers:
             self._here.register(loaded)
-            kept = {name for name, _ in self._here.models.names()}
-            self._made_here = self._made_here & kept | {loaded.name}
+            self._made_here = self._made_here & self._here.models.alive() | {loaded.name}
         self.cache.drop_model(loaded.name)

@@ -177,8 +177,10 @@ def test_a_request_that_stands_in_a_call_twice_is_run_once(engine, monkeypatch):
     assert rows == [1, 1]
 
 
-def test_the_worker_never_waits_for_a_disk(engine, checkpoint, monkeypatch):
+@pytest.mark.parametrize("room", [12, 1], ids=["room for all", "room for one"])
+def test_the_worker_never_waits_for_a_disk(room, engine, checkpoint, monkeypatch):
     readers, load = [], local.load_model
+    monkeypatch.setattr("bert_core.serving.models.MAX_MODELS", room)
     monkeypatch.setattr(local, "load_model",
                         lambda *args: readers.append(threading.current_thread().name) or load(*args))
     names = [checkpoint("BertForPreTraining", seed=seed) for seed in (4, 5)]

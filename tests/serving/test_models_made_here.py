@@ -128,3 +128,30 @@ def test_the_model_used_last_is_the_last_to_go(two, monkeypatch):
     for name in ("default", "a", "b", "a", "c"):
         assert kept.get(name).name == name
     assert [name for name, _ in kept.names()] == ["default", "a", "c"]
+
+
+def test_a_model_that_was_dropped_and_is_still_in_use_is_kept_again(two, monkeypatch):
+    monkeypatch.setattr(models, "MAX_MODELS", 1)
+    load = Loader({name: replace(two[0], name=name) for name in ("mine", "other")})
+    load.gate.set()
+    kept = KeptModels("default", load)
+    mine = kept.get("mine")
+    load.store["mine"] = None
+    kept.get("other")
+    assert [name for name, _ in kept.names()] == ["other"]
+    assert kept.get("mine") is mine
+    assert [name for name, _ in kept.names()] == ["mine"]
+    kept.get("other")
+    kept.replace(two[1])
+    kept.get("other")
+    assert kept.get("mine") is two[1]
+
+
+def test_a_model_that_was_dropped_is_gone_with_its_last_user(two, monkeypatch):
+    monkeypatch.setattr(models, "MAX_MODELS", 1)
+    kept = KeptModels("default", lambda name, precision: replace(two[0], name=name))
+    mine = kept.get("mine")
+    kept.get("other")
+    assert kept.alive() == {"mine", "other"}
+    del mine
+    assert kept.alive() == {"other"}
