@@ -160,7 +160,7 @@ class LocalEngine:
         except StopIteration as end:
             ticket.answer(end.value)
         except BaseException as error:
-            ticket.refuse(_for_visitor(error))
+            ticket.refuse(for_visitor(error))
         else:
             self.room.put_back(ticket)
 
@@ -173,7 +173,7 @@ class LocalEngine:
             traces = dict(zip(requests, run_batch(loaded, requests), strict=True))
         except BaseException as error:
             if len(batch) == 1:
-                batch[0].refuse(_for_visitor(error))
+                batch[0].refuse(for_visitor(error))
                 return
             for ticket in batch:
                 self._run_tickets([ticket])
@@ -190,7 +190,7 @@ def _end(engine: weakref.ref[LocalEngine]) -> None:
         running._worker.join(timeout=2)
 
 
-def _for_visitor(error: BaseException) -> Exception:
+def for_visitor(error: BaseException) -> Exception:
     """An error as the asking thread may raise it: a library's panic ends neither that thread nor the worker."""
     return error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
 

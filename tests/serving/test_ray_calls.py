@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from bert_core.serving.waiting import Busy, Superseded, TimedOut
+from bert_core.trace import TraceRequest
 
 pytestmark = pytest.mark.cluster
 
@@ -67,6 +70,63 @@ def test_each_problem_of_the_cluster_is_one_line_for_the_visitor():
         said, _ = answer(Response(problem=problem))
         assert type(said) is kind
         assert line in str(said)
+
+
+def failed_on_a_replica() -> Response:
+    """Outside of its answers, as by one that can't be packed."""
+    from ray.exceptions import RayTaskError
+
+    return Response(problem=RayTaskError("run", "", TypeError("cannot pickle a lock")).as_instanceof_cause())
+
+
+def test_what_fails_on_a_replica_that_lives_is_told_at_once():
+    problem, left = answer(failed_on_a_replica(), Response("here"))
+    assert type(problem) is TypeError
+    assert str(problem) == "cannot pickle a lock"
+    assert len(left) == 1
+
+
+def test_what_a_call_that_was_given_up_failed_with_is_nobodys_problem():
+    from bert_core.serving.ray_calls import Call
+
+    call, asked = Call(), failed_on_a_replica()
+    call.send(lambda: asked)
+    call.give_up()
+    with pytest.raises(Superseded):
+        call.answer(asked, lambda: pytest.fail("sent"), 1.0)
+
+
+class Locked(Exception):
+    """As errors of other libraries that hold a connection: can't be packed."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.lock = threading.Lock()
+
+
+class TwoWords(Exception):
+    """Can be packed, and not unpacked."""
+
+    def __init__(self, one: str, two: str):
+        super().__init__(f"{one} {two}")
+
+
+@pytest.mark.parametrize(("error", "told"), [
+    (ValueError("position 99"), "ValueError('position 99')"),
+    (Locked("it failed"), "RuntimeError('Locked: it failed')"),
+    (TwoWords("it", "failed"), "RuntimeError('TwoWords: it failed')"),
+])
+def test_an_error_that_can_t_be_sent_goes_as_its_words(error, told):
+    from bert_core.serving.ray_app import Encoder
+
+    def fail(*_, **__):
+        raise error
+
+    encoder, request = object.__new__(Encoder.func_or_class), TraceRequest("the dog")
+    encoder.engine = SimpleNamespace(run=fail, run_many=fail, call=fail)
+    batched = encoder.run.__wrapped__  # Serve's batching asks for a replica around it
+    answers = [asyncio.run(encoder.call(None, fail, request)), *asyncio.run(batched(encoder, [request, request]))]
+    assert [repr(answer) for answer in answers] == [told] * 3
 
 
 def test_what_is_given_up_is_cancelled_once_and_nothing_more_is_sent():
