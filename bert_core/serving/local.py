@@ -52,6 +52,7 @@ class LocalEngine:
         self.default, self.pack, self.check = default, pack, check
         self.cache = TraceCache(cache_bytes)
         self.room = WaitingRoom()
+        metrics.tell_waiting(self.room)
         self.models = KeptModels(default, self._load)
         self._start = threading.Lock()
         self._worker: threading.Thread | None = None
@@ -92,25 +93,27 @@ class LocalEngine:
         seconds: float = DEADLINE,
     ) -> list[Trace]:
         started, drops = time.perf_counter(), self.cache.drops
+        metrics.requests.inc(len(requests))
         requests = [r if r.model else replace(r, model=self.default) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
-        metrics.cache_hits.inc(len(requests) - len(missing))
-        metrics.requests.inc(len(requests))
-        for request, trace in self._fresh(missing, visitor, seconds):
+        metrics.cache_hits.inc(sum(request in traces for request in requests))
+        for request, trace in self.fresh(missing, visitor, seconds):
             traces[request] = trace
             if keep:
                 self.cache.put(request, trace, drops)
-        metrics.latency.observe(time.perf_counter() - started)
+        if requests:
+            metrics.latency.observe(time.perf_counter() - started)
         return [traces[request] for request in requests]
 
-    def _fresh(
-        self, missing: Sequence[TraceRequest], visitor: str | None, seconds: float
+    def fresh(
+        self, missing: Sequence[TraceRequest], visitor: str | None, seconds: float = DEADLINE
     ) -> Iterator[tuple[TraceRequest, Trace]]:
         """What no cache has, from the worker: as many at once as one visitor may have waiting.
 
-        The models are loaded here and held to the end, so that the worker never
-        waits for a disk, however many other models are asked for meanwhile.
+        Who asks counts them, and keeps what may be asked for again. The models are
+        loaded here and held to the end, so that the worker never waits for a
+        disk, however many other models are asked for meanwhile.
         """
         held = [self.loaded(name, precision) for name, precision in {(r.model, r.precision) for r in missing}]
         most, call = self.room.most_a_visitor, None
@@ -123,9 +126,9 @@ class LocalEngine:
 
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None,
              seconds: float = DEADLINE) -> Value:
+        metrics.requests.inc()
         request = request if request.model else replace(request, model=self.default)
         loaded = self.loaded(request.model, request.precision)
-        metrics.requests.inc()
         self._ensure_worker()
         (answer,) = _answers(self.room.enter([request], visitor, seconds, steps(loaded, request, *rest)), seconds)
         return answer
@@ -145,7 +148,6 @@ class LocalEngine:
     def _work(self) -> None:
         while not self._closed:
             batch = self.room.next_batch(MAX_BATCH, timeout=1.0)
-            metrics.waiting.set(len(self.room))
             let_go_unused()
             if batch and batch[0].work is not None:
                 self._go_on(batch[0])
@@ -167,7 +169,6 @@ class LocalEngine:
     def _run_tickets(self, batch: list[Ticket]) -> None:
         """One pass for all, what several ask for once; if it fails, each alone, so that one can't fail the others."""
         requests = list(dict.fromkeys(ticket.request for ticket in batch))
-        metrics.batch_size.observe(len(requests))
         try:
             loaded = self.loaded(requests[0].model, requests[0].precision)
             traces = dict(zip(requests, run_batch(loaded, requests), strict=True))
@@ -178,6 +179,7 @@ class LocalEngine:
             for ticket in batch:
                 self._run_tickets([ticket])
             return
+        metrics.batch_size.observe(len(requests))
         for ticket in batch:
             ticket.answer(traces[ticket.request])
 

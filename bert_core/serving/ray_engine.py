@@ -90,16 +90,16 @@ class RayEngine:
 
     def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True) -> list[Trace]:
         started, drops = time.perf_counter(), self.cache.drops
+        metrics.requests.inc(len(requests))
         requests = [self._named(r) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
+        metrics.cache_hits.inc(sum(request in traces for request in requests))
         here = [request for request in missing if request.model in self._made_here]
         fresh = self._fresh([request for request in missing if request not in here], here, visitor)
         for request, trace in fresh.items() if keep else ():
             self.cache.put(request, trace, drops)
-        metrics.cache_hits.inc(len(requests) - len(missing))
-        if len(here) < len(requests):  # LocalEngine counts and times those
-            metrics.requests.inc(len(requests) - len(here))
+        if requests:
             metrics.latency.observe(time.perf_counter() - started)
         traces |= fresh
         return [traces[request] for request in requests]
@@ -112,17 +112,17 @@ class RayEngine:
         messages: list[dict[str, Any]] = []
         with self._calls.begin(visitor) as call:
             waits = [(call.send(ask), ask) for ask in asks[:WINDOW]]
-            traces = dict(zip(here, self._here.run_many(here, visitor), strict=True)) if here else {}
+            traces = dict(self._here.fresh(here, visitor))
             while waits:
                 messages += [call.answer(response, ask, DEADLINE) for response, ask in waits]
                 waits = [(call.send(ask), ask) for ask in asks[len(messages):len(messages) + WINDOW]]
         return traces | dict(zip(there, map(from_message, messages), strict=True))
 
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None) -> Value:
-        request = self._named(request)
         if request.model in self._made_here:
             return self._here.call(steps, request, *rest, visitor=visitor)
-        ask = functools.partial(self._handle.call.remote, visitor, steps, request, *rest)
+        metrics.requests.inc()
+        ask = functools.partial(self._handle.call.remote, visitor, steps, self._named(request), *rest)
         with self._calls.begin(visitor) as call:
             return call.answer(call.send(ask), ask, ALTOGETHER * DEADLINE)
 
