@@ -14,6 +14,7 @@ from typing import Any
 
 import ray
 from ray import serve
+from ray.serve.schema import ApplicationStatus
 
 from bert_core.load import Loaded
 from bert_core.serving import metrics
@@ -58,6 +59,25 @@ def on_a_thread_that_stays(work: Callable[[], Any]) -> None:
     done.result()
 
 
+def wait_for_application(default: str) -> None:
+    """Wait until the cluster's application can answer; one that nobody has begun is begun here.
+
+    Raises:
+        RuntimeError: its replicas can't be made.
+    """
+    while (found := serve.status().applications.get(APPLICATION)) is not None:
+        if found.status in (ApplicationStatus.RUNNING, ApplicationStatus.UNHEALTHY):  # a lost replica is made again
+            return
+        if found.status == ApplicationStatus.DEPLOY_FAILED:
+            raise RuntimeError(f"the cluster can't run {APPLICATION} ({found.message}); deploy it again")
+        time.sleep(0.2)
+    try:
+        serve.run(app({"model": default}), name=APPLICATION, route_prefix=None)
+    except BaseException:
+        serve.delete(APPLICATION)  # else the next start would find one that is there and answers nobody
+        raise
+
+
 class RayEngine:
     """See Engine. Connects to the cluster of RAY_ADDRESS, or starts one here.
 
@@ -81,8 +101,7 @@ class RayEngine:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
             on_a_thread_that_stays(functools.partial(
                 ray.init, address=os.environ.get("RAY_ADDRESS"), namespace="both-ways", log_to_driver=False))
-        if APPLICATION not in serve.status().applications:
-            serve.run(app({"model": default}), name=APPLICATION, route_prefix=None)
+        wait_for_application(default)
         self._handle = serve.get_deployment_handle(DEPLOYMENT, APPLICATION)
 
     def run(self, request: TraceRequest, visitor: str | None = None, keep: bool = True) -> Trace:

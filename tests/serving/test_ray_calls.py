@@ -169,6 +169,60 @@ def test_an_older_call_that_ends_leaves_the_newer_one_in_its_place():
             assert newer._given_up
 
 
+@pytest.fixture
+def cluster(monkeypatch):
+    """Gives a cluster whose application has these states in turn, None for none; what is done there is noted."""
+    from ray.serve.schema import ApplicationStatus
+
+    from bert_core.serving import ray_engine
+
+    done: list[str] = []
+
+    def prepare(*states: str | None, problem: Exception | None = None) -> list[str]:
+        left = list(states)
+
+        def status() -> SimpleNamespace:
+            state = left.pop(0)
+            found = SimpleNamespace(status=ApplicationStatus[state], message="no room") if state else None
+            return SimpleNamespace(applications={"both-ways": found} if found else {"another": None})
+
+        def run(*_, name: str, **__) -> None:
+            done.append(f"run {name}")
+            if problem is not None:
+                raise problem
+
+        monkeypatch.setattr(ray_engine, "serve", SimpleNamespace(
+            status=status, run=run, delete=lambda name: done.append(f"delete {name}")))
+        return done
+
+    return prepare
+
+
+@pytest.mark.parametrize(("states", "done"), [
+    ([None], ["run both-ways"]), (["RUNNING"], []), (["UNHEALTHY"], []), (["DEPLOYING", "DEPLOYING", "RUNNING"], []),
+    (["NOT_STARTED", "RUNNING"], []), (["DELETING", None], ["run both-ways"]),
+])
+def test_an_application_is_begun_where_there_is_none_and_waited_for_where_there_is(states, done, cluster):
+    from bert_core.serving.ray_engine import wait_for_application
+
+    noted = cluster(*states)
+    wait_for_application("twin-bert")
+    assert noted == done
+
+
+def test_an_application_that_failed_is_no_engine(cluster):
+    """Each request would wait for it, and the server say that it is ready."""
+    from bert_core.serving.ray_engine import wait_for_application
+
+    cluster("DEPLOYING", "DEPLOY_FAILED")
+    with pytest.raises(RuntimeError, match=r"the cluster can't run both-ways \(no room\); deploy it again"):
+        wait_for_application("twin-bert")
+    noted = cluster(None, problem=RuntimeError("no such model"))
+    with pytest.raises(RuntimeError, match="no such model"):
+        wait_for_application("twin-bert")
+    assert noted == ["run both-ways", "delete both-ways"]
+
+
 def test_whatever_ends_the_work_on_a_thread_that_stays_is_told():
     from bert_core.serving.ray_engine import on_a_thread_that_stays
 
