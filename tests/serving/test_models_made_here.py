@@ -83,6 +83,29 @@ def test_another_precision_of_a_replaced_model_is_made_once_more(two):
     assert load.calls == [("mine", "bf16")] * 2
 
 
+def test_no_precision_of_a_replaced_model_stays(two):
+    load = Loader({"mine": two[0]})
+    load.gate.set()
+    kept = KeptModels("default", load)
+    assert kept.get("mine", "bf16") is two[0]
+    kept.replace(two[1])
+    assert kept.names() == [("mine", "fp32")]
+    load.store["mine"] = two[1]
+    assert kept.get("mine", "bf16") is two[1]
+
+
+def test_a_model_that_is_replaced_overtakes_no_other(two):
+    load = Loader({"other": replace(two[0], name="other")})
+    kept = KeptModels("default", load)
+    with ThreadPoolExecutor(1) as visitor:
+        asked = visitor.submit(kept.get, "other")
+        assert load.began.wait(60)
+        kept.replace(two[1])
+        load.gate.set()
+        assert asked.result(60).name == "other"
+    assert load.calls == [("other", "fp32")]
+
+
 def test_a_name_that_fails_is_tried_by_one_after_the_other_and_then_forgotten(two):
     load, running = Loader({}), []
 
