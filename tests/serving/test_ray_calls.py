@@ -143,6 +143,21 @@ def test_what_is_given_up_is_cancelled_once_and_nothing_more_is_sent():
         call.send(lambda: pytest.fail("sent"))
 
 
+def test_what_is_left_of_a_call_that_failed_is_given_up():
+    from bert_core.serving.ray_calls import Calls
+
+    left = Response("waits")
+
+    def ends_badly() -> None:
+        with Calls().begin("ann") as call:
+            call.send(lambda: left)
+            raise ValueError("position 99")
+
+    with pytest.raises(ValueError, match="position 99"):
+        ends_badly()
+    assert left.cancelled == 1
+
+
 def test_only_a_newer_call_of_the_same_visitor_gives_an_older_one_up():
     from bert_core.serving.ray_calls import Calls
 
