@@ -19,13 +19,13 @@ import torch
 
 from bert_core.kernels import packed
 from bert_core.load import Loaded, load_model, with_dtype
-from bert_core.memory import let_go_unused, return_freed
+from bert_core.memory import let_go_unused, ran_out, return_freed
 from bert_core.model import Model
 from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.engine import Check, Steps, Value
 from bert_core.serving.models import DTYPES, KeptModels
-from bert_core.serving.waiting import ALTOGETHER, DEADLINE, Ticket, TimedOut, WaitingRoom
+from bert_core.serving.waiting import ALTOGETHER, DEADLINE, NoMemory, Ticket, TimedOut, WaitingRoom
 from bert_core.threads import give_team_back
 from bert_core.trace import Trace, TraceRequest, run_batch
 
@@ -194,6 +194,8 @@ def _end(engine: weakref.ref[LocalEngine]) -> None:
 
 def for_visitor(error: BaseException) -> Exception:
     """An error as the asking thread may raise it: a library's panic ends neither that thread nor the worker."""
+    if ran_out(error):
+        return NoMemory("this takes more memory than the server has; try a shorter text, or a smaller model")
     return error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
 
 
