@@ -86,7 +86,7 @@ def serve_if_asked(ready: Callable[[], bool]) -> WSGIServer | None:
         return None
     if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
         raise ValueError(f"BOTH_WAYS_METRICS_PORT is {port!r}; it must be a port number")
-    address = os.environ.get("BOTH_WAYS_METRICS_ADDRESS", "127.0.0.1")
+    address = os.environ.get("BOTH_WAYS_METRICS_ADDRESS") or "127.0.0.1"  # '' would be every address
     try:
         return serve(ready, int(port), address)
     except OSError as error:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from prometheus_client import REGISTRY
 
+from bench._server import free_port
 from bert_core.serving import metrics
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
@@ -135,6 +136,20 @@ def test_without_a_port_nothing_is_served(monkeypatch, port):
     if port is not None:
         monkeypatch.setenv("BOTH_WAYS_METRICS_PORT", port)
     assert metrics.serve_if_asked(lambda: True) is None
+
+
+@pytest.mark.parametrize(("asked", "told"), [(None, "127.0.0.1"), ("", "127.0.0.1"), ("127.0.0.2", "127.0.0.2")])
+def test_only_this_machine_is_answered_unless_told_otherwise(monkeypatch, asked, told):
+    monkeypatch.setenv("BOTH_WAYS_METRICS_PORT", str(free_port()))
+    monkeypatch.delenv("BOTH_WAYS_METRICS_ADDRESS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("BOTH_WAYS_METRICS_ADDRESS", asked)
+    server = metrics.serve_if_asked(lambda: True)
+    try:
+        assert server.server_address[0] == told
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_a_port_that_is_taken_is_said_with_its_setting(monkeypatch):
