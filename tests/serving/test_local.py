@@ -230,6 +230,17 @@ def test_a_model_made_here_is_no_name_to_check_in_any_precision(tiny_bert):
     engine.close()
 
 
+def test_the_plain_matrices_go_back_to_the_kernel_where_they_are_packed(tiny_bert, monkeypatch):
+    """Of twin-bert they are 43 MB."""
+    done = []
+    monkeypatch.setattr(local, "packed", lambda model: done.append("packed") or model)
+    monkeypatch.setattr(local, "return_freed", lambda: done.append("given back"))
+    LocalEngine(tiny_bert, pack=False)
+    assert done == []
+    LocalEngine(tiny_bert)
+    assert done == ["packed", "given back"]
+
+
 def test_precisions_are_kept_apart(engine):
     request = dict(text="the [MASK] barked")
     exact, double = engine.run(TraceRequest(**request)), engine.run(TraceRequest(**request, precision="fp64"))
