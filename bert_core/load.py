@@ -26,6 +26,7 @@ from bert_core.loading.check import canonical_names, is_ours, plan
 from bert_core.loading.describe import ModelInfo, count_parameters, describe, gaps
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import Stored, check_entries, read_headers, read_json, read_tensors
+from bert_core.memory import ran_out
 from bert_core.model import Model
 from bert_core.on_demand import OnDemand
 from bert_core.tokenizer import Tokenizer, read_tokenizer
@@ -100,6 +101,10 @@ def load_model(name: str, dtype: torch.dtype = torch.float32, device: str = "cpu
         tokenizer = find_tokenizer(folder, config, has_segments=config.type_vocab_size > 1)
     except (ValueError, OSError) as error:  # OSError: a file that is a folder, may not be read, or can't have its name
         raise LoadError(f"{name}: {error}") from None
+    except (MemoryError, RuntimeError) as error:
+        if not ran_out(error):
+            raise
+        raise LoadError(f"{name}: there is not memory enough for it; choose a smaller model") from None
     return Loaded(name, model, tokenizer, describe_model(name, model), gaps(config, model.heads))
 
 

@@ -10,6 +10,7 @@ next Trace.
 from __future__ import annotations
 
 import ctypes
+import errno
 import math
 import mmap
 import threading
@@ -113,6 +114,12 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> T
     except (OSError, AttributeError):  # no room, no huge pages, or a system without private mappings
         return torch.empty(shape, dtype=dtype, device=device)
     return torch.from_numpy(np.frombuffer(block, dtype=_NUMPY[dtype], count=math.prod(shape)).reshape(shape))
+
+
+def ran_out(error: BaseException) -> bool:
+    """Whether memory was all that was missing; NumPy, mmap, torch and its GPU say so in ways of their own."""
+    named = isinstance(error, MemoryError | torch.OutOfMemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    return named or (isinstance(error, RuntimeError) and "allocate memory" in str(error))
 
 
 def let_go_unused() -> None:

@@ -35,6 +35,9 @@ LAYER_PARTS = {
 HEAD_PARTS = ("pooled_output", "mlm_positions", "mlm_logits", "nsp_logits", "lm_logits", "logits",
               "start_logits", "end_logits")
 ALL_PARTS = (*INPUT_PARTS, *EMBEDDING_PARTS, *LAYER_PARTS, "hidden_states", *HEAD_PARTS)
+#: Fields of a request that list whole numbers, and those that list pairs of them.
+_NUMBERS = ("masked", "hidden", "feed_forward_off", "position_order", "segments")
+_PAIRS = ("replaced", "cut", "heads_off")
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,7 @@ class TraceRequest:
     neurons: tuple[tuple[int, int, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str) or not isinstance(self.pair, str | None):
-            raise ValueError("text and pair must be strings")
+        _check_kinds(self)
         if self.attention not in (None, *ATTENTION_KINDS):
             raise ValueError(f"attention {self.attention!r}: choose one of {', '.join(ATTENTION_KINDS)}")
         if self.precision not in ("fp32", "bf16", "fp64"):
@@ -102,6 +104,35 @@ class TraceRequest:
 
     def wants(self, part: str) -> bool:
         return self.parts is None or part in self.parts
+
+
+def _check_kinds(request: TraceRequest) -> None:
+    """ValueError for a value of another kind than its field's: no cache key, or not the number that it looks like."""
+    if not isinstance(request.text, str) or not isinstance(request.pair, str | None):
+        raise ValueError("text and pair must be strings")
+    if not isinstance(request.model, str | None):
+        raise ValueError(f"model {request.model!r:.100}: give its name, or None for the engine's own")
+    if not isinstance(request.all_logits, bool):
+        raise ValueError(f"all_logits {request.all_logits!r:.100}: choose True or False")
+    if request.window is not None and not _is_whole(request.window):
+        raise ValueError(f"window {request.window!r:.100}: give a whole number, or None for no limit")
+    for names, what, fits in ((_NUMBERS, "whole numbers, such as (1, 2)", _is_whole),
+                              (_PAIRS, "pairs of whole numbers, such as ((1, 2), (3, 4))", _is_pair),
+                              (("embeddings_off", "parts"), "words", lambda value: isinstance(value, str))):
+        for name in names:
+            values = getattr(request, name)
+            if values is None and name in ("position_order", "segments", "parts"):
+                continue
+            if not isinstance(values, tuple) or not all(map(fits, values)):
+                raise ValueError(f"{name} {values!r:.100}: give a tuple of {what}")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_whole, value))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from starlette.routing import Route
 from ui.sockets import DropWhatComesTooLate
 from ui.visitors import GiveCookie
 
+#: Seconds after which a model that could not be loaded is tried again: a disk, a hub or memory may come back.
+AGAIN = 30.0
 #: Seconds for which a file that was made for a click waits to be fetched.
 FETCHED_WITHIN = 10.0
 
@@ -29,7 +31,7 @@ class Start:
 
     Attributes:
         ready: whether the default model is loaded.
-        problem: one line that says why it can't be, '' while there is none.
+        problem: one line that says why it could not be, '' while there is none.
     """
 
     def __init__(self) -> None:
@@ -51,13 +53,13 @@ class Start:
         every_page_through_app()
         ask_nobody_outside()
         keep_files_until_fetched()
-        threading.Thread(target=self.load, name="start", daemon=True).start()
+        threading.Thread(target=self.begin, name="start", daemon=True).start()
         yield
         if "ui.training" in sys.modules:  # not where nothing was ever trained or shown
             sys.modules["ui.training"].close()
 
-    def load(self) -> None:
-        """Serve the metrics if asked to, and load the default model; `problem` and the log say what went wrong."""
+    def begin(self) -> None:
+        """Serve the metrics if asked to, and load the default model, however often that takes."""
         try:
             from bert_core.serving.metrics import serve_if_asked
             from bert_core.training.live.places import remove_left_behind
@@ -65,11 +67,29 @@ class Start:
 
             remove_left_behind()
             serve_if_asked(lambda: self.ready)
+        except BaseException as error:  # a thread has nobody else to tell
+            self._say(error)
+            return
+        while not self.load():
+            time.sleep(AGAIN)
+
+    def load(self) -> bool:
+        """Load the default model; whether it is there now."""
+        from ui import state
+
+        try:
             state.start_engine()
             self.ready = True
-        except BaseException as error:  # a thread has nobody else to tell; a tokenizer's panic is no Exception
-            self.problem = " ".join(str(error).split()) or type(error).__name__
-            logging.getLogger("both_ways").error("not ready: %s", self.problem)
+        except BaseException as error:  # a tokenizer's panic is no Exception
+            self._say(error)
+        return self.ready
+
+    def _say(self, error: BaseException) -> None:
+        """At /ready, and once in the log."""
+        problem = " ".join(str(error).split()) or type(error).__name__
+        if problem != self.problem:
+            self.problem = problem
+            logging.getLogger("both_ways").error("not ready: %s", problem)
 
     async def _answer(self, request: Request) -> PlainTextResponse:
         if self.ready:

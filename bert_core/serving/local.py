@@ -19,13 +19,13 @@ import torch
 
 from bert_core.kernels import packed
 from bert_core.load import Loaded, load_model, with_dtype
-from bert_core.memory import let_go_unused, return_freed
+from bert_core.memory import let_go_unused, ran_out, return_freed
 from bert_core.model import Model
 from bert_core.serving import metrics
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.engine import Check, Steps, Value
 from bert_core.serving.models import DTYPES, KeptModels
-from bert_core.serving.waiting import ALTOGETHER, DEADLINE, Ticket, TimedOut, WaitingRoom
+from bert_core.serving.waiting import ALTOGETHER, DEADLINE, NoMemory, Ticket, TimedOut, WaitingRoom
 from bert_core.threads import give_team_back
 from bert_core.trace import Trace, TraceRequest, run_batch
 
@@ -52,6 +52,7 @@ class LocalEngine:
         self.default, self.pack, self.check = default, pack, check
         self.cache = TraceCache(cache_bytes)
         self.room = WaitingRoom()
+        metrics.tell_waiting(self.room)
         self.models = KeptModels(default, self._load)
         self._start = threading.Lock()
         self._worker: threading.Thread | None = None
@@ -92,31 +93,42 @@ class LocalEngine:
         seconds: float = DEADLINE,
     ) -> list[Trace]:
         started, drops = time.perf_counter(), self.cache.drops
+        metrics.requests.inc(len(requests))
         requests = [r if r.model else replace(r, model=self.default) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
-        metrics.cache_hits.inc(len(requests) - len(missing))
-        metrics.requests.inc(len(requests))
-        if missing:
-            for name, precision in {(r.model, r.precision) for r in missing}:
-                self.loaded(name, precision)  # here, so that the worker never waits for a disk
-            self._ensure_worker()
-            most, call = self.room.most_a_visitor, None
-            for start in range(0, len(missing), most):
-                tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=call)
-                call = tickets[0].call
-                for ticket, trace in zip(tickets, _answers(tickets, seconds), strict=True):
-                    traces[ticket.request] = trace
-                    if keep:
-                        self.cache.put(ticket.request, trace, drops)
-        metrics.latency.observe(time.perf_counter() - started)
+        metrics.cache_hits.inc(sum(request in traces for request in requests))
+        for request, trace in self.fresh(missing, visitor, seconds):
+            traces[request] = trace
+            if keep:
+                self.cache.put(request, trace, drops)
+        if requests:
+            metrics.latency.observe(time.perf_counter() - started)
         return [traces[request] for request in requests]
+
+    def fresh(
+        self, missing: Sequence[TraceRequest], visitor: str | None, seconds: float = DEADLINE
+    ) -> Iterator[tuple[TraceRequest, Trace]]:
+        """What no cache has, from the worker: as many at once as one visitor may have waiting.
+
+        Who asks counts them, and keeps what may be asked for again. The models are
+        loaded here and held to the end, so that the worker never waits for a
+        disk, however many other models are asked for meanwhile.
+        """
+        held = [self.loaded(name, precision) for name, precision in {(r.model, r.precision) for r in missing}]
+        most, call = self.room.most_a_visitor, None
+        for start in range(0, len(missing), most):
+            self._ensure_worker()
+            tickets = self.room.enter(missing[start:start + most], visitor, seconds, goes_on=call)
+            call = tickets[0].call
+            yield from zip(missing[start:start + most], _answers(tickets, seconds), strict=True)
+        del held
 
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None,
              seconds: float = DEADLINE) -> Value:
+        metrics.requests.inc()
         request = request if request.model else replace(request, model=self.default)
         loaded = self.loaded(request.model, request.precision)
-        metrics.requests.inc()
         self._ensure_worker()
         (answer,) = _answers(self.room.enter([request], visitor, seconds, steps(loaded, request, *rest)), seconds)
         return answer
@@ -136,7 +148,6 @@ class LocalEngine:
     def _work(self) -> None:
         while not self._closed:
             batch = self.room.next_batch(MAX_BATCH, timeout=1.0)
-            metrics.waiting.set(len(self.room))
             let_go_unused()
             if batch and batch[0].work is not None:
                 self._go_on(batch[0])
@@ -151,24 +162,24 @@ class LocalEngine:
         except StopIteration as end:
             ticket.answer(end.value)
         except BaseException as error:
-            ticket.refuse(_for_visitor(error))
+            ticket.refuse(for_visitor(error))
         else:
             self.room.put_back(ticket)
 
     def _run_tickets(self, batch: list[Ticket]) -> None:
         """One pass for all, what several ask for once; if it fails, each alone, so that one can't fail the others."""
         requests = list(dict.fromkeys(ticket.request for ticket in batch))
-        metrics.batch_size.observe(len(requests))
         try:
             loaded = self.loaded(requests[0].model, requests[0].precision)
             traces = dict(zip(requests, run_batch(loaded, requests), strict=True))
         except BaseException as error:
             if len(batch) == 1:
-                batch[0].refuse(_for_visitor(error))
+                batch[0].refuse(for_visitor(error))
                 return
             for ticket in batch:
                 self._run_tickets([ticket])
             return
+        metrics.batch_size.observe(len(requests))
         for ticket in batch:
             ticket.answer(traces[ticket.request])
 
@@ -181,8 +192,10 @@ def _end(engine: weakref.ref[LocalEngine]) -> None:
         running._worker.join(timeout=2)
 
 
-def _for_visitor(error: BaseException) -> Exception:
+def for_visitor(error: BaseException) -> Exception:
     """An error as the asking thread may raise it: a library's panic ends neither that thread nor the worker."""
+    if ran_out(error):
+        return NoMemory("this takes more memory than the server has; try a shorter text, or a smaller model")
     return error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
 
 

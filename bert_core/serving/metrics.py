@@ -12,7 +12,8 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Callable, Iterable, Sized
 from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
@@ -21,9 +22,15 @@ from prometheus_client import Counter, Gauge, Histogram, make_wsgi_app
 requests = Counter("both_ways_requests", "Trace requests, cached ones included")
 cache_hits = Counter("both_ways_cache_hits", "Trace requests answered from the cache")
 batch_size = Histogram("both_ways_batch_size", "Sentences in one pass", buckets=(1, 2, 4, 8, 16))
-latency = Histogram("both_ways_latency_seconds", "Call to answer, waiting included",
+latency = Histogram("both_ways_latency_seconds", "Call to answer, waiting included; calls that got none are not timed",
                     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
 waiting = Gauge("both_ways_waiting", "Requests in the queue")
+
+
+def tell_waiting(room: Sized) -> None:
+    """Have the gauge tell how many wait here, counted when it is read: a worker that is busy or stuck tells nothing."""
+    found = weakref.ref(room)
+    waiting.set_function(lambda: len(found() or ()))
 
 
 class _Threaded(ThreadingMixIn, WSGIServer):
@@ -79,7 +86,7 @@ def serve_if_asked(ready: Callable[[], bool]) -> WSGIServer | None:
         return None
     if not re.fullmatch("[0-9]{1,5}", port) or not 0 < int(port) < 65536:
         raise ValueError(f"BOTH_WAYS_METRICS_PORT is {port!r}; it must be a port number")
-    address = os.environ.get("BOTH_WAYS_METRICS_ADDRESS", "127.0.0.1")
+    address = os.environ.get("BOTH_WAYS_METRICS_ADDRESS") or "127.0.0.1"  # '' would be every address
     try:
         return serve(ready, int(port), address)
     except OSError as error:

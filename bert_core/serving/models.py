@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ class _Loading:
 class KeptModels:
     """Loads each model once, whoever asks at the same moment, and keeps it as long as there is room.
 
+    One that was dropped while somebody still has it is not loaded again, but kept again.
+
     Args:
         default: a model that is never dropped.
         load: (name, precision) -> the model; other models are at hand meanwhile.
@@ -44,6 +47,7 @@ class KeptModels:
         self.default, self._load = default, load
         self.bytes = asked_bytes("BOTH_WAYS_MODELS_MB", MODEL_BYTES)
         self._models: OrderedDict[tuple[str, str], Loaded] = OrderedDict()
+        self._alive: weakref.WeakValueDictionary[tuple[str, str], Loaded] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
         self._loading: dict[tuple[str, str], _Loading] = {}
 
@@ -51,9 +55,9 @@ class KeptModels:
         """The model of this name in this precision, loaded on first use."""
         key = (name, precision)
         with self._lock:
-            if key in self._models:
-                self._models.move_to_end(key)
-                return self._models[key]
+            if (there := self._alive.get(key)) is not None:
+                self._keep(key, there)
+                return there
             loading = self._loading.setdefault(key, _Loading())
             loading.wanted_by += 1
         try:
@@ -69,8 +73,8 @@ class KeptModels:
         """Load it, unless somebody has just done so; once more if it is overtaken."""
         while True:
             with self._lock:
-                if key in self._models:
-                    return self._models[key]
+                if (there := self._alive.get(key)) is not None:
+                    return there
                 loading.overtaken = False
             fresh = self._load(*key)
             with self._lock:
@@ -81,8 +85,9 @@ class KeptModels:
     def replace(self, loaded: Loaded) -> None:
         """Keep this one under its name, in place of any that had it."""
         with self._lock:
-            for key in [k for k in self._models if k[0] == loaded.name]:
-                del self._models[key]
+            for key in [k for k in self._alive if k[0] == loaded.name]:
+                del self._alive[key]
+                self._models.pop(key, None)
             for key in [k for k in self._loading if k[0] == loaded.name]:
                 self._loading[key].overtaken = True
             self._keep((loaded.name, "fp32"), loaded)
@@ -92,9 +97,15 @@ class KeptModels:
         with self._lock:
             return list(self._models)
 
+    def alive(self) -> frozenset[str]:
+        """Names of what is kept, or was dropped and is still in use."""
+        with self._lock:
+            return frozenset(name for name, _ in self._alive)
+
     def _keep(self, key: tuple[str, str], loaded: Loaded) -> None:
         """Keep it, and drop the oldest beyond the limits; never the default, nor this one however large."""
-        self._models[key] = loaded
+        self._models[key] = self._alive[key] = loaded
+        self._models.move_to_end(key)
         others = [k for k in self._models if k[0] != self.default and k != key]
         while others and (len(self._models) > MAX_MODELS or self._weight_bytes() > self.bytes):
             del self._models[others.pop(0)]

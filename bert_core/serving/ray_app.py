@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import pickle
 from typing import Any
 
 from ray import serve
@@ -26,6 +27,15 @@ def to_message(trace: Trace) -> dict[str, Any]:
     return {"arrays": dict(trace.arrays), "request": trace.request, "encoding": trace.encoding,
             "config": trace.config, "model": trace.model, "attention_kind": trace.attention_kind,
             "gaps": dict(trace.gaps)}
+
+
+def that_travels(error: Exception) -> Exception:
+    """The error, or its words where it can't be packed here and unpacked there; some of other libraries can't."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 @serve.deployment(name=DEPLOYMENT, num_replicas=2, max_ongoing_requests=128, max_queued_requests=MAX_WAITING,
@@ -52,7 +62,7 @@ class Encoder:
                 try:
                     answers.append(to_message(self.engine.run(request)))
                 except Exception as error:
-                    answers.append(error)
+                    answers.append(that_travels(error))
         return answers
 
     async def call(
@@ -63,7 +73,7 @@ class Encoder:
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work)
         except Exception as error:
-            return error
+            return that_travels(error)
 
 
 def app(args: dict[str, str] | None = None) -> serve.Application:

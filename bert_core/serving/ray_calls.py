@@ -13,10 +13,10 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 from ray.serve.exceptions import BackPressureError, RayServeException
 
-from bert_core.serving.local import MAX_BATCH
+from bert_core.serving.local import MAX_BATCH, for_visitor
 from bert_core.serving.waiting import Busy, Superseded, TimedOut
 
 #: Requests of one call that the cluster has at once: a batch.
@@ -56,7 +56,7 @@ class Call:
             Superseded: the call was given up.
             TimedOut: no replica had the time.
             Busy: too many requests wait for a replica, or none is there.
-            Exception: what the replica answered.
+            Exception: what the replica answered, or failed with outside of its answers.
         """
         for again in range(_TRIES):
             response = self.send(ask) if again else response
@@ -64,10 +64,12 @@ class Call:
                 answer = response.result(timeout_s=seconds)
             except TimeoutError:
                 raise TimedOut("the cluster had no time for this within the limit; try again") from None
-            except RayError:  # its replica died, or it was cancelled, which the next `send` tells
-                continue
             except BackPressureError as full:
                 raise Busy(f"{full.args[0]} requests wait already; try again in a moment") from None
+            except RayError as lost:  # its replica died, or it was cancelled, which the next `send` tells
+                if isinstance(lost, RayTaskError) and not self._given_up:  # a replica that lives fails again
+                    raise for_visitor(lost.cause) from None
+                continue
             except RayServeException:
                 break
             with self._lock, contextlib.suppress(ValueError):  # given up meanwhile

@@ -14,6 +14,7 @@ from typing import Any
 
 import ray
 from ray import serve
+from ray.serve.schema import ApplicationStatus
 
 from bert_core.load import Loaded
 from bert_core.serving import metrics
@@ -58,6 +59,25 @@ def on_a_thread_that_stays(work: Callable[[], Any]) -> None:
     done.result()
 
 
+def wait_for_application(default: str) -> None:
+    """Wait until the cluster's application can answer; one that nobody has begun is begun here.
+
+    Raises:
+        RuntimeError: its replicas can't be made.
+    """
+    while (found := serve.status().applications.get(APPLICATION)) is not None:
+        if found.status in (ApplicationStatus.RUNNING, ApplicationStatus.UNHEALTHY):  # a lost replica is made again
+            return
+        if found.status == ApplicationStatus.DEPLOY_FAILED:
+            raise RuntimeError(f"the cluster can't run {APPLICATION} ({found.message}); deploy it again")
+        time.sleep(0.2)
+    try:
+        serve.run(app({"model": default}), name=APPLICATION, route_prefix=None)
+    except BaseException:
+        serve.delete(APPLICATION)  # else the next start would find one that is there and answers nobody
+        raise
+
+
 class RayEngine:
     """See Engine. Connects to the cluster of RAY_ADDRESS, or starts one here.
 
@@ -81,8 +101,7 @@ class RayEngine:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
             on_a_thread_that_stays(functools.partial(
                 ray.init, address=os.environ.get("RAY_ADDRESS"), namespace="both-ways", log_to_driver=False))
-        if APPLICATION not in serve.status().applications:
-            serve.run(app({"model": default}), name=APPLICATION, route_prefix=None)
+        wait_for_application(default)
         self._handle = serve.get_deployment_handle(DEPLOYMENT, APPLICATION)
 
     def run(self, request: TraceRequest, visitor: str | None = None, keep: bool = True) -> Trace:
@@ -90,16 +109,16 @@ class RayEngine:
 
     def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True) -> list[Trace]:
         started, drops = time.perf_counter(), self.cache.drops
+        metrics.requests.inc(len(requests))
         requests = [self._named(r) for r in requests]
         traces = {request: trace for request in requests if (trace := self.cache.get(request)) is not None}
         missing = [request for request in dict.fromkeys(requests) if request not in traces]
+        metrics.cache_hits.inc(sum(request in traces for request in requests))
         here = [request for request in missing if request.model in self._made_here]
         fresh = self._fresh([request for request in missing if request not in here], here, visitor)
         for request, trace in fresh.items() if keep else ():
             self.cache.put(request, trace, drops)
-        metrics.cache_hits.inc(len(requests) - len(missing))
-        if len(here) < len(requests):  # LocalEngine counts and times those
-            metrics.requests.inc(len(requests) - len(here))
+        if requests:
             metrics.latency.observe(time.perf_counter() - started)
         traces |= fresh
         return [traces[request] for request in requests]
@@ -112,17 +131,17 @@ class RayEngine:
         messages: list[dict[str, Any]] = []
         with self._calls.begin(visitor) as call:
             waits = [(call.send(ask), ask) for ask in asks[:WINDOW]]
-            traces = dict(zip(here, self._here.run_many(here, visitor), strict=True)) if here else {}
+            traces = dict(self._here.fresh(here, visitor))
             while waits:
                 messages += [call.answer(response, ask, DEADLINE) for response, ask in waits]
                 waits = [(call.send(ask), ask) for ask in asks[len(messages):len(messages) + WINDOW]]
         return traces | dict(zip(there, map(from_message, messages), strict=True))
 
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None) -> Value:
-        request = self._named(request)
         if request.model in self._made_here:
             return self._here.call(steps, request, *rest, visitor=visitor)
-        ask = functools.partial(self._handle.call.remote, visitor, steps, request, *rest)
+        metrics.requests.inc()
+        ask = functools.partial(self._handle.call.remote, visitor, steps, self._named(request), *rest)
         with self._calls.begin(visitor) as call:
             return call.answer(call.send(ask), ask, ALTOGETHER * DEADLINE)
 
@@ -142,6 +161,5 @@ class RayEngine:
         """Keep a model that was made here under its name; a replica could not load it."""
         with self._registers:
             self._here.register(loaded)
-            kept = {name for name, _ in self._here.models.names()}
-            self._made_here = self._made_here & kept | {loaded.name}
+            self._made_here = self._made_here & self._here.models.alive() | {loaded.name}
         self.cache.drop_model(loaded.name)

@@ -47,6 +47,10 @@ class TimedOut(EngineError):
     """The request waited, or took, longer than it may."""
 
 
+class NoMemory(EngineError):
+    """The pass took more memory than there is."""
+
+
 class Stopped(EngineError):
     """The engine was closed; nothing runs any more."""
 

@@ -185,3 +185,20 @@ def test_numbers_that_are_no_weights_are_not_taken_for_some(dtype, folder):
         load_model(str(folder))
 
 
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("unable to mmap 9 bytes: Cannot allocate memory (12)")])
+def test_a_model_without_memory_enough_for_it_is_one_line(error, folder, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(load, "read_model", fail)
+    with pytest.raises(LoadError, match=f"^{folder}: there is not memory enough for it; choose a smaller model$"):
+        load_model(str(folder))
+
+
+def test_a_fault_of_ours_is_not_taken_for_a_lack_of_memory(folder, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("a kernel is missing")
+
+    monkeypatch.setattr(load, "read_model", fail)
+    with pytest.raises(RuntimeError, match="^a kernel is missing$"):
+        load_model(str(folder))

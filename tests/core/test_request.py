@@ -22,10 +22,51 @@ def loaded(tiny_bert):
     ({"text": "x", "precision": "int8"}, "precision 'int8': choose fp32, bf16 or fp64"),
     ({"text": "x", "parts": ("query", "nonsense")}, "unknown part 'nonsense'"),
     ({"text": "x", "embeddings_off": ("token", "word")}, "embedding 'word': choose token, segment or position"),
+    ({"text": "x", "model": 3}, "model 3: give its name, or None"),
+    ({"text": "x", "all_logits": 1}, "all_logits 1: choose True or False"),
+    ({"text": "x", "window": 2.5}, "window 2.5: give a whole number, or None"),
+    ({"text": "x", "window": True}, "window True: give a whole number"),
+    ({"text": "x", "parts": "query"}, "parts 'query': give a tuple of words"),
+    ({"text": "x", "parts": ([],)}, r"parts \(\[\],\): give a tuple of words"),
+    ({"text": "x", "embeddings_off": ["token"]}, r"embeddings_off \['token'\]: give a tuple of words"),
 ])
 def test_what_a_request_can_t_be_is_named(wrong, message):
     with pytest.raises(ValueError, match=message):
         TraceRequest(**wrong)
+
+
+@pytest.mark.parametrize("name", ["masked", "hidden", "feed_forward_off", "position_order", "segments"])
+@pytest.mark.parametrize("wrong", [[1], 1, "1", (1.0,), (1.5,), (True,), ("a",), (None,), np.array([1])], ids=repr)
+def test_what_is_no_tuple_of_whole_numbers_is_named(name, wrong):
+    """1.0 and True would be 1 to a cache; 1.5 would be a position that no token has."""
+    with pytest.raises(ValueError, match=f"^{name} .*: give a tuple of whole numbers, such as"):
+        TraceRequest("the dog", **{name: wrong})
+
+
+@pytest.mark.parametrize("name", ["replaced", "cut", "heads_off"])
+@pytest.mark.parametrize("wrong", [(1,), (1, 2), ((1,),), ((1, 2, 3),), ([1, 2],), ((1, 2.0),), [(1, 2)]], ids=repr)
+def test_what_is_no_tuple_of_pairs_is_named(name, wrong):
+    with pytest.raises(ValueError, match=f"^{name} .*: give a tuple of pairs of whole numbers, such as"):
+        TraceRequest("the dog", **{name: wrong})
+
+
+@pytest.mark.parametrize("name", ["masked", "replaced", "hidden", "cut", "heads_off", "embeddings_off",
+                                  "feed_forward_off"])
+def test_what_must_be_given_can_t_be_none(name):
+    with pytest.raises(ValueError, match=f"^{name} None: give a tuple"):
+        TraceRequest("the dog", **{name: None})
+
+
+def test_a_wrong_value_of_any_length_is_named_in_a_line():
+    with pytest.raises(ValueError, match="^masked .{100}: give") as problem:
+        TraceRequest("the dog", masked=[7] * 10_000)
+    assert "\n" not in str(problem.value)
+
+
+def test_numpy_s_whole_numbers_are_the_same_request(loaded):
+    asked = TraceRequest("the dog", masked=(np.int64(1),), cut=((np.int32(0), 2),), window=np.int64(3))
+    plain = TraceRequest("the dog", masked=(1,), cut=((0, 2),), window=3)
+    assert {asked: prepare(loaded, asked).encoding} == {plain: prepare(loaded, plain).encoding}
 
 
 @pytest.mark.parametrize(("wrong", "message"), [

@@ -1,6 +1,7 @@
 """The in-process engine: right answers to the right visitor, bounded memory, clear errors."""
 
 import copy
+import errno
 import functools
 import gc
 import random
@@ -15,13 +16,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from bert_core.load import LoadError, load_model
 from bert_core.serving import engine as engines
 from bert_core.serving import local
 from bert_core.serving.cache import CACHE_BYTES, TraceCache
 from bert_core.serving.local import LocalEngine
-from bert_core.serving.waiting import Busy, Stopped, TimedOut
+from bert_core.serving.waiting import Busy, NoMemory, Stopped, TimedOut
 from bert_core.trace import TraceRequest, run_batch
 from tests.waiting import gate_passes, wait_until
 
@@ -177,8 +179,10 @@ def test_a_request_that_stands_in_a_call_twice_is_run_once(engine, monkeypatch):
     assert rows == [1, 1]
 
 
-def test_the_worker_never_waits_for_a_disk(engine, checkpoint, monkeypatch):
+@pytest.mark.parametrize("room", [12, 1], ids=["room for all", "room for one"])
+def test_the_worker_never_waits_for_a_disk(room, engine, checkpoint, monkeypatch):
     readers, load = [], local.load_model
+    monkeypatch.setattr("bert_core.serving.models.MAX_MODELS", room)
     monkeypatch.setattr(local, "load_model",
                         lambda *args: readers.append(threading.current_thread().name) or load(*args))
     names = [checkpoint("BertForPreTraining", seed=seed) for seed in (4, 5)]
@@ -224,6 +228,17 @@ def test_a_model_made_here_is_no_name_to_check_in_any_precision(tiny_bert):
         with pytest.raises(LoadError, match="not for you"):
             engine.run(TraceRequest("dog", model="elsewhere", precision=precision))
     engine.close()
+
+
+def test_the_plain_matrices_go_back_to_the_kernel_where_they_are_packed(tiny_bert, monkeypatch):
+    """Of twin-bert they are 43 MB."""
+    done = []
+    monkeypatch.setattr(local, "packed", lambda model: done.append("packed") or model)
+    monkeypatch.setattr(local, "return_freed", lambda: done.append("given back"))
+    LocalEngine(tiny_bert, pack=False)
+    assert done == []
+    LocalEngine(tiny_bert)
+    assert done == ["packed", "given back"]
 
 
 def test_precisions_are_kept_apart(engine):
@@ -371,6 +386,30 @@ def test_a_panic_ends_neither_the_worker_nor_another_visitors_wait(steps, engine
     worker = engine._worker
     assert engine.run(TraceRequest("the dog barked")).encoding.text == "the dog barked"
     assert engine._worker is worker
+
+
+@pytest.mark.parametrize("error", [
+    MemoryError(), OSError(errno.ENOMEM, "Cannot allocate memory"), torch.OutOfMemoryError("CUDA out of memory"),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: you tried to"),
+], ids=["numpy", "mmap", "GPU", "torch"])
+def test_a_pass_without_memory_enough_is_a_line_for_its_visitor(error, engine, monkeypatch):
+    def fail(*_):
+        raise error
+        yield
+
+    monkeypatch.setattr(local, "run_batch", lambda *_: next(fail()))
+    for ask in (engine.run, functools.partial(engine.call, fail)):
+        with pytest.raises(NoMemory, match="this takes more memory than the server has; try a shorter text"):
+            ask(TraceRequest("the dog"))
+
+
+def test_another_failure_of_a_pass_is_told_as_it_is(engine, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("a kernel is missing")
+
+    monkeypatch.setattr(local, "run_batch", fail)
+    with pytest.raises(RuntimeError, match="^a kernel is missing$"):
+        engine.run(TraceRequest("the dog"))
 
 
 def test_visitors_who_are_the_first_together_start_one_worker(engine, monkeypatch):

@@ -1,17 +1,20 @@
 """Metrics and readiness, over real HTTP."""
 
+import contextlib
 import socket
 import struct
 import threading
-from types import SimpleNamespace
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from prometheus_client import REGISTRY
 
+from bench._server import free_port
 from bert_core.serving import metrics
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
 from tests.serving.http import fetch
+from tests.waiting import gate_passes, wait_until
 
 
 @pytest.fixture
@@ -58,27 +61,66 @@ def two_steps(loaded, request):
     yield
 
 
-def test_calls_and_waits_are_counted_too(tiny_bert):
-    def counted() -> list[float]:
-        return [REGISTRY.get_sample_value(name) for name in (
-            "both_ways_requests_total", "both_ways_latency_seconds_count", "both_ways_batch_size_count")]
-
-    engine, before = LocalEngine(tiny_bert), counted()
-    engine.run_many([TraceRequest("dog"), TraceRequest("cat")])
-    assert [now - then for now, then in zip(counted(), before, strict=True)] == [2, 1, 1]
-    engine.call(two_steps, TraceRequest("dog"))
-    assert counted()[0] - before[0] == 3
-    engine.close()
+COUNTED = ("requests_total", "cache_hits_total", "batch_size_count", "batch_size_sum", "latency_seconds_count")
 
 
-def test_what_waits_is_told_before_each_pass(tiny_bert, monkeypatch):
-    told = []  # other tests' engines tell the gauge too
-    monkeypatch.setattr(metrics, "waiting", SimpleNamespace(set=told.append))
-    monkeypatch.setattr("bert_core.serving.local.MAX_BATCH", 1)
+@pytest.fixture
+def counted(tiny_bert):
+    """What is counted while an engine does something: requests, hits, passes, sentences in them, calls timed."""
     engine = LocalEngine(tiny_bert)
-    engine.run_many([TraceRequest(f"dog {n}") for n in range(3)])
+
+    def count(ask) -> list[float]:
+        before = [REGISTRY.get_sample_value(f"both_ways_{name}") for name in COUNTED]
+        with contextlib.suppress(ValueError):
+            ask(engine)
+        return [REGISTRY.get_sample_value(f"both_ways_{name}") - then for name, then in zip(COUNTED, before)]
+
+    yield count
     engine.close()
-    assert [number for number in told if number] == [2, 1]
+
+
+def ends_badly(loaded, request):
+    yield
+    raise ValueError("no good end")
+
+
+ONE, WRONG, NOWHERE = TraceRequest("dog"), TraceRequest("dog", masked=(99,)), TraceRequest("dog", model="no such!")
+
+
+@pytest.mark.parametrize(("ask", "expected"), [
+    (lambda engine: engine.run_many([ONE, TraceRequest("cat")]), [2, 0, 1, 2, 1]),
+    (lambda engine: (engine.run(ONE), engine.run_many([ONE, ONE])), [3, 2, 1, 1, 2]),
+    (lambda engine: engine.run_many([ONE] * 3), [3, 0, 1, 1, 1]),
+    (lambda engine: engine.run_many([]), [0, 0, 0, 0, 0]),
+    (lambda engine: engine.run(WRONG), [1, 0, 0, 0, 0]),
+    (lambda engine: engine.run_many([ONE, WRONG]), [2, 0, 1, 1, 0]),
+    (lambda engine: engine.run(NOWHERE), [1, 0, 0, 0, 0]),
+    (lambda engine: engine.call(two_steps, ONE), [1, 0, 0, 0, 0]),
+    (lambda engine: engine.call(ends_badly, ONE), [1, 0, 0, 0, 0]),
+    (lambda engine: engine.call(two_steps, NOWHERE), [1, 0, 0, 0, 0]),
+    (lambda engine: (engine.close(), engine.run(ONE)), [1, 0, 0, 0, 0]),
+], ids=["two", "cached", "thrice in a call", "none", "wrong", "wrong beside right", "no such model", "steps",
+        "steps that fail", "steps of no such model", "stopped"])
+def test_everything_is_counted_once_however_it_ends(counted, ask, expected):
+    """A pass counts its sentences once it is through; only a call that has its answer is timed."""
+    assert counted(ask) == expected
+
+
+def test_what_waits_is_told_at_any_moment(tiny_bert, monkeypatch):
+    """Also while the worker is in a pass, or is stuck in it."""
+    taken, gate = gate_passes(monkeypatch)
+    engine = LocalEngine(tiny_bert)
+    with ThreadPoolExecutor(4) as visitors:
+        asked = [visitors.submit(engine.run, TraceRequest("dog"))]
+        assert taken.wait(60)
+        asked += [visitors.submit(engine.run, TraceRequest(f"dog {n}")) for n in range(3)]
+        wait_until(lambda: len(engine.room) == 3)
+        assert REGISTRY.get_sample_value("both_ways_waiting") == 3
+        gate.set()
+        for answer in asked:
+            answer.result(60)
+    assert REGISTRY.get_sample_value("both_ways_waiting") == 0
+    engine.close()
 
 
 @pytest.mark.parametrize("port", ["http", "0", "65536", "-1", "²", "٨٠", "8080 ", "1e3"])
@@ -94,6 +136,20 @@ def test_without_a_port_nothing_is_served(monkeypatch, port):
     if port is not None:
         monkeypatch.setenv("BOTH_WAYS_METRICS_PORT", port)
     assert metrics.serve_if_asked(lambda: True) is None
+
+
+@pytest.mark.parametrize(("asked", "told"), [(None, "127.0.0.1"), ("", "127.0.0.1"), ("127.0.0.2", "127.0.0.2")])
+def test_only_this_machine_is_answered_unless_told_otherwise(monkeypatch, asked, told):
+    monkeypatch.setenv("BOTH_WAYS_METRICS_PORT", str(free_port()))
+    monkeypatch.delenv("BOTH_WAYS_METRICS_ADDRESS", raising=False)
+    if asked is not None:
+        monkeypatch.setenv("BOTH_WAYS_METRICS_ADDRESS", asked)
+    server = metrics.serve_if_asked(lambda: True)
+    try:
+        assert server.server_address[0] == told
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_a_port_that_is_taken_is_said_with_its_setting(monkeypatch):

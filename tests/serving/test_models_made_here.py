@@ -83,6 +83,29 @@ def test_another_precision_of_a_replaced_model_is_made_once_more(two):
     assert load.calls == [("mine", "bf16")] * 2
 
 
+def test_no_precision_of_a_replaced_model_stays(two):
+    load = Loader({"mine": two[0]})
+    load.gate.set()
+    kept = KeptModels("default", load)
+    assert kept.get("mine", "bf16") is two[0]
+    kept.replace(two[1])
+    assert kept.names() == [("mine", "fp32")]
+    load.store["mine"] = two[1]
+    assert kept.get("mine", "bf16") is two[1]
+
+
+def test_a_model_that_is_replaced_overtakes_no_other(two):
+    load = Loader({"other": replace(two[0], name="other")})
+    kept = KeptModels("default", load)
+    with ThreadPoolExecutor(1) as visitor:
+        asked = visitor.submit(kept.get, "other")
+        assert load.began.wait(60)
+        kept.replace(two[1])
+        load.gate.set()
+        assert asked.result(60).name == "other"
+    assert load.calls == [("other", "fp32")]
+
+
 def test_a_name_that_fails_is_tried_by_one_after_the_other_and_then_forgotten(two):
     load, running = Loader({}), []
 
@@ -128,3 +151,30 @@ def test_the_model_used_last_is_the_last_to_go(two, monkeypatch):
     for name in ("default", "a", "b", "a", "c"):
         assert kept.get(name).name == name
     assert [name for name, _ in kept.names()] == ["default", "a", "c"]
+
+
+def test_a_model_that_was_dropped_and_is_still_in_use_is_kept_again(two, monkeypatch):
+    monkeypatch.setattr(models, "MAX_MODELS", 1)
+    load = Loader({name: replace(two[0], name=name) for name in ("mine", "other")})
+    load.gate.set()
+    kept = KeptModels("default", load)
+    mine = kept.get("mine")
+    load.store["mine"] = None
+    kept.get("other")
+    assert [name for name, _ in kept.names()] == ["other"]
+    assert kept.get("mine") is mine
+    assert [name for name, _ in kept.names()] == ["mine"]
+    kept.get("other")
+    kept.replace(two[1])
+    kept.get("other")
+    assert kept.get("mine") is two[1]
+
+
+def test_a_model_that_was_dropped_is_gone_with_its_last_user(two, monkeypatch):
+    monkeypatch.setattr(models, "MAX_MODELS", 1)
+    kept = KeptModels("default", lambda name, precision: replace(two[0], name=name))
+    mine = kept.get("mine")
+    kept.get("other")
+    assert kept.alive() == {"mine", "other"}
+    del mine
+    assert kept.alive() == {"other"}

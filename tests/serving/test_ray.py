@@ -1,5 +1,6 @@
 """Ray Serve for real: two replicas, one killed under load, nothing lost or crossed."""
 
+import contextlib
 import functools
 import os
 import signal
@@ -87,13 +88,23 @@ def test_a_model_made_here_runs_here_and_the_newest_of_its_name_answers(engine, 
     assert engine.loaded(request.model).name == request.model
 
 
-def test_the_clusters_requests_are_counted(engine):
-    def counted() -> float:
-        return REGISTRY.get_sample_value("both_ways_requests_total")
+def test_the_clusters_requests_are_counted_once(engine, tiny_bert):
+    """Those of a model made here too, which this process runs; only calls that have their answer are timed."""
+    def counted(ask) -> list[float]:
+        names = "both_ways_requests_total", "both_ways_cache_hits_total", "both_ways_latency_seconds_count"
+        before = [REGISTRY.get_sample_value(name) for name in names]
+        with contextlib.suppress(ValueError):
+            ask()
+        return [REGISTRY.get_sample_value(name) - then for name, then in zip(names, before, strict=True)]
 
-    before = counted()
-    engine.run_many([TraceRequest(text="dogs bark"), TraceRequest(text="cats")])
-    assert counted() - before == 2
+    engine.register(replace(load_model(tiny_bert), name="mine:counted"))
+    there, here = TraceRequest("dogs bark"), TraceRequest("dogs bark", model="mine:counted")
+    assert counted(lambda: engine.run_many([there, TraceRequest("cats"), there])) == [3, 0, 1]
+    assert counted(lambda: engine.run_many([here, there])) == [2, 0, 1]
+    assert counted(lambda: engine.run(here)) == [1, 0, 1]
+    assert counted(lambda: engine.run(TraceRequest("dog", masked=(99,)))) == [1, 0, 0]
+    for request in (there, here):
+        assert counted(lambda request=request: engine.call(leave_one_out, request, Target("nsp", 0))) == [1, 0, 0]
 
 
 def test_a_replica_killed_under_load_loses_nothing(engine, tiny_bert):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from bert_core.serving.waiting import Busy, Superseded, TimedOut
+from bert_core.trace import TraceRequest
 
 pytestmark = pytest.mark.cluster
 
@@ -69,6 +72,63 @@ def test_each_problem_of_the_cluster_is_one_line_for_the_visitor():
         assert line in str(said)
 
 
+def failed_on_a_replica() -> Response:
+    """Outside of its answers, as by one that can't be packed."""
+    from ray.exceptions import RayTaskError
+
+    return Response(problem=RayTaskError("run", "", TypeError("cannot pickle a lock")).as_instanceof_cause())
+
+
+def test_what_fails_on_a_replica_that_lives_is_told_at_once():
+    problem, left = answer(failed_on_a_replica(), Response("here"))
+    assert type(problem) is TypeError
+    assert str(problem) == "cannot pickle a lock"
+    assert len(left) == 1
+
+
+def test_what_a_call_that_was_given_up_failed_with_is_nobodys_problem():
+    from bert_core.serving.ray_calls import Call
+
+    call, asked = Call(), failed_on_a_replica()
+    call.send(lambda: asked)
+    call.give_up()
+    with pytest.raises(Superseded):
+        call.answer(asked, lambda: pytest.fail("sent"), 1.0)
+
+
+class Locked(Exception):
+    """As errors of other libraries that hold a connection: can't be packed."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.lock = threading.Lock()
+
+
+class TwoWords(Exception):
+    """Can be packed, and not unpacked."""
+
+    def __init__(self, one: str, two: str):
+        super().__init__(f"{one} {two}")
+
+
+@pytest.mark.parametrize(("error", "told"), [
+    (ValueError("position 99"), "ValueError('position 99')"),
+    (Locked("it failed"), "RuntimeError('Locked: it failed')"),
+    (TwoWords("it", "failed"), "RuntimeError('TwoWords: it failed')"),
+])
+def test_an_error_that_can_t_be_sent_goes_as_its_words(error, told):
+    from bert_core.serving.ray_app import Encoder
+
+    def fail(*_, **__):
+        raise error
+
+    encoder, request = object.__new__(Encoder.func_or_class), TraceRequest("the dog")
+    encoder.engine = SimpleNamespace(run=fail, run_many=fail, call=fail)
+    batched = encoder.run.__wrapped__  # Serve's batching asks for a replica around it
+    answers = [asyncio.run(encoder.call(None, fail, request)), *asyncio.run(batched(encoder, [request, request]))]
+    assert [repr(answer) for answer in answers] == [told] * 3
+
+
 def test_what_is_given_up_is_cancelled_once_and_nothing_more_is_sent():
     from bert_core.serving.ray_calls import Call
 
@@ -81,6 +141,21 @@ def test_what_is_given_up_is_cancelled_once_and_nothing_more_is_sent():
     assert [response.cancelled for response in asked] == [0, 1, 1]
     with pytest.raises(Superseded):
         call.send(lambda: pytest.fail("sent"))
+
+
+def test_what_is_left_of_a_call_that_failed_is_given_up():
+    from bert_core.serving.ray_calls import Calls
+
+    left = Response("waits")
+
+    def ends_badly() -> None:
+        with Calls().begin("ann") as call:
+            call.send(lambda: left)
+            raise ValueError("position 99")
+
+    with pytest.raises(ValueError, match="position 99"):
+        ends_badly()
+    assert left.cancelled == 1
 
 
 def test_only_a_newer_call_of_the_same_visitor_gives_an_older_one_up():
@@ -107,6 +182,60 @@ def test_an_older_call_that_ends_leaves_the_newer_one_in_its_place():
         assert calls._newest == {"ann": newer}
         with calls.begin("ann"):
             assert newer._given_up
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """Gives a cluster whose application has these states in turn, None for none; what is done there is noted."""
+    from ray.serve.schema import ApplicationStatus
+
+    from bert_core.serving import ray_engine
+
+    done: list[str] = []
+
+    def prepare(*states: str | None, problem: Exception | None = None) -> list[str]:
+        left = list(states)
+
+        def status() -> SimpleNamespace:
+            state = left.pop(0)
+            found = SimpleNamespace(status=ApplicationStatus[state], message="no room") if state else None
+            return SimpleNamespace(applications={"both-ways": found} if found else {"another": None})
+
+        def run(*_, name: str, **__) -> None:
+            done.append(f"run {name}")
+            if problem is not None:
+                raise problem
+
+        monkeypatch.setattr(ray_engine, "serve", SimpleNamespace(
+            status=status, run=run, delete=lambda name: done.append(f"delete {name}")))
+        return done
+
+    return prepare
+
+
+@pytest.mark.parametrize(("states", "done"), [
+    ([None], ["run both-ways"]), (["RUNNING"], []), (["UNHEALTHY"], []), (["DEPLOYING", "DEPLOYING", "RUNNING"], []),
+    (["NOT_STARTED", "RUNNING"], []), (["DELETING", None], ["run both-ways"]),
+])
+def test_an_application_is_begun_where_there_is_none_and_waited_for_where_there_is(states, done, cluster):
+    from bert_core.serving.ray_engine import wait_for_application
+
+    noted = cluster(*states)
+    wait_for_application("twin-bert")
+    assert noted == done
+
+
+def test_an_application_that_failed_is_no_engine(cluster):
+    """Each request would wait for it, and the server say that it is ready."""
+    from bert_core.serving.ray_engine import wait_for_application
+
+    cluster("DEPLOYING", "DEPLOY_FAILED")
+    with pytest.raises(RuntimeError, match=r"the cluster can't run both-ways \(no room\); deploy it again"):
+        wait_for_application("twin-bert")
+    noted = cluster(None, problem=RuntimeError("no such model"))
+    with pytest.raises(RuntimeError, match="no such model"):
+        wait_for_application("twin-bert")
+    assert noted == ["run both-ways", "delete both-ways"]
 
 
 def test_whatever_ends_the_work_on_a_thread_that_stays_is_told():

@@ -47,9 +47,35 @@ def test_whatever_ends_the_start_is_said(problem, monkeypatch):
     monkeypatch.delenv("BOTH_WAYS_METRICS_PORT", raising=False)
     monkeypatch.setattr("ui.state.start_engine", start_engine)
     start = Start()
-    start.load()
+    assert not start.load()
     assert not start.ready
     assert start.problem == (" ".join(str(problem).split()) or "Panic")
+
+
+def test_a_model_that_could_not_be_loaded_is_tried_again(monkeypatch, caplog):
+    """No visitor would: who balances the load sends none to a server that isn't ready."""
+    problems = [ValueError("the disk is away"), ValueError("the disk is away"), ValueError("the hub is away")]
+
+    def start_engine():
+        if problems:
+            raise problems.pop(0)
+
+    monkeypatch.delenv("BOTH_WAYS_METRICS_PORT", raising=False)
+    monkeypatch.setattr("ui.state.start_engine", start_engine)
+    monkeypatch.setattr("ui.server.AGAIN", 0.0)
+    start = Start()
+    start.begin()
+    assert start.ready
+    assert caplog.messages == ["not ready: the disk is away", "not ready: the hub is away"]
+
+
+def test_a_wrong_setting_is_no_matter_of_time(monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_METRICS_PORT", "http")
+    monkeypatch.setattr("ui.state.start_engine", lambda: pytest.fail("it goes on"))
+    start = Start()
+    start.begin()
+    assert not start.ready
+    assert start.problem.startswith("BOTH_WAYS_METRICS_PORT is 'http'")
 
 
 def test_the_server_becomes_ready_without_a_visitor():

@@ -69,3 +69,20 @@ print(with_team - alone, threads() - alone, bool((product() == 600).all()))
 def test_who_waits_for_the_engine_has_no_team(tiny_bert):
     said = subprocess.run([sys.executable, "-c", TEAMS, tiny_bert], capture_output=True, text=True, check=True).stdout
     assert said.split() == ["1", "0", "True"]
+
+
+LOADS = """
+import os, torch
+from bert_core.serving.local import LocalEngine
+
+torch.set_num_threads(2)
+alone = os.listdir("/proc/self/task")
+LocalEngine("twin-bert")
+print(len(os.listdir("/proc/self/task")) - len(alone))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc, which Linux has")
+def test_who_has_loaded_a_model_has_no_team():
+    """Packing its matrices takes one."""
+    assert subprocess.run([sys.executable, "-c", LOADS], capture_output=True, text=True, check=True).stdout == "0\n"
