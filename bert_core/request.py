@@ -100,7 +100,7 @@ class TraceRequest:
             raise ValueError(f"embedding {sorted(wrong)[0]!r}: choose token, segment or position")
         for *_, factor in self.neurons:
             if not abs(factor) <= MOST_FACTOR:
-                raise ValueError(f"factor {factor} of a neuron: choose {-MOST_FACTOR} to {MOST_FACTOR}")
+                raise ValueError(f"factor {factor!r:.40} of a neuron: choose {-MOST_FACTOR:g} to {MOST_FACTOR:g}")
 
     def wants(self, part: str) -> bool:
         return self.parts is None or part in self.parts
@@ -118,6 +118,7 @@ def _check_kinds(request: TraceRequest) -> None:
         raise ValueError(f"window {request.window!r:.100}: give a whole number, or None for no limit")
     for names, what, fits in ((_NUMBERS, "whole numbers, such as (1, 2)", _is_whole),
                               (_PAIRS, "pairs of whole numbers, such as ((1, 2), (3, 4))", _is_pair),
+                              (("neurons",), "(layer, neuron, factor), such as ((1, 2, 0.0),)", _is_change),
                               (("embeddings_off", "parts"), "words", lambda value: isinstance(value, str))):
         for name in names:
             values = getattr(request, name)
@@ -133,6 +134,12 @@ def _is_whole(value: object) -> bool:
 
 def _is_pair(value: object) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_whole, value))
+
+
+def _is_change(value: object) -> bool:
+    number = int | float | np.integer | np.floating
+    return (isinstance(value, tuple) and len(value) == 3 and _is_pair(value[:2])
+            and isinstance(value[2], number) and not isinstance(value[2], bool))
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,19 @@ def test_what_is_no_tuple_of_pairs_is_named(name, wrong):
         TraceRequest("the dog", **{name: wrong})
 
 
+@pytest.mark.parametrize("wrong", [((1, 2),), ((1, 2, "0"),), ((1, 2.0, 0.0),), ((1, 2, True),),
+                                   [(1, 2, 0.0)], (1, 2, 0.0)])
+def test_a_neuron_comes_with_its_layer_and_its_factor(wrong):
+    with pytest.raises(ValueError, match=r"^neurons .*: give a tuple of \(layer, neuron, factor\)"):
+        TraceRequest("the dog", neurons=wrong)
+
+
+@pytest.mark.parametrize("factor", [float("nan"), float("inf"), -100.5, 10**400])
+def test_a_factor_is_a_number_within_bounds(factor):
+    with pytest.raises(ValueError, match="of a neuron: choose -100 to 100"):
+        TraceRequest("the dog", neurons=((0, 1, factor),))
+
+
 @pytest.mark.parametrize("name", ["masked", "replaced", "hidden", "cut", "heads_off", "embeddings_off",
                                   "feed_forward_off"])
 def test_what_must_be_given_can_t_be_none(name):
@@ -74,6 +87,8 @@ def test_numpy_s_whole_numbers_are_the_same_request(loaded):
     ({"hidden": (4,)}, "position 4 is"), ({"replaced": ((4, 1),)}, "position 4 is"),
     ({"cut": ((4, 0),)}, "position 4 is"), ({"cut": ((0, 4),)}, "position 4 is"),
     ({"heads_off": ((2, 0),)}, "layer 2 is outside 0 to 1"), ({"heads_off": ((0, 3),)}, "head 3 is outside 0 to 2"),
+    ({"neurons": ((2, 0, 0.0),)}, "layer 2 is outside 0 to 1"),
+    ({"neurons": ((0, 23, 0.0),)}, "neuron 23 is outside 0 to 22"),
     ({"replaced": ((1, 117),)}, "vocabulary id 117 is outside 0 to 116"),
     ({"segments": (0, 0, 1, 1, 1)}, "segments has 5 entries; the input has 4 tokens"),
     ({"segments": (0, 1, 2, 0)}, "segments 2 is outside 0 to 1"),
