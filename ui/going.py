@@ -13,6 +13,8 @@ import streamlit as st
 from bert_core.serving.rooms import Value, View
 
 _GOING = "_going"
+#: Set while one goes there from another page.
+_CAME = "_came"
 #: Keys of the shared inputs; controls add theirs (see `remember`).
 SHARED = ("text", "pair", "model")
 #: Parameters of the address that are the visitor's own and never travel.
@@ -38,9 +40,10 @@ def arrive(page: str) -> None:
     view: View | None = st.session_state.pop(_GOING, None)
     if view is None:
         return
-    fresh = _fresh(view)
+    came = st.session_state.pop(_CAME, False)
+    fresh = _fresh(view, came or view.page != page)
     if view.page != page:
-        st.session_state[_GOING] = view
+        st.session_state[_GOING], st.session_state[_CAME] = view, True
         left = bound_keys(page)  # by which Streamlit lets nothing be set until this page is left
         free = {key: value for key, value in (*fresh.items(), *view.parameters) if key not in left}
         st.switch_page(f"pages/{view.page}.py", query_params=free)
@@ -59,15 +62,18 @@ def arrive(page: str) -> None:
             st.query_params[key] = value
 
 
-def _fresh(view: View) -> dict[str, str | list[str]]:
-    """What the address says of the widgets that this session has not had yet.
+def _fresh(view: View, from_elsewhere: bool) -> dict[str, str | list[str]]:
+    """What the address has to be told of the widgets.
 
-    Streamlit writes a value that is set there only for a widget that was drawn before; a
+    Streamlit writes a value that is set there only for a widget that is on the screen; a
     reload or a copied link would lose the others.
+
+    Args:
+        from_elsewhere: whether another page was left, which may have widgets of the same keys.
     """
-    seen = set(SHARED).union(*st.session_state.get("_bound", {}).values())
+    on_screen = set(SHARED) if from_elsewhere else bound_keys(view.page)
     return {key: list(value) if isinstance(value, tuple) else str(value)
-            for key, value in view.widgets if key not in seen and value is not None}
+            for key, value in view.widgets if key not in on_screen and value is not None}
 
 
 def remember(key: str) -> None:

@@ -163,10 +163,11 @@ function nameAmong(texts, i, position = i) {
   return texts.indexOf(texts[i]) === texts.lastIndexOf(texts[i]) ? texts[i] : `${texts[i]} (${position})`;
 }
 
-// 0.0713 -> "7.1 %"
+// 0.0713 -> "7.1 %"; what is not certain is not rounded up to 100 %.
 function percent(p) {
   if (p > 0 && p < 0.001) return "<0.1 %";
-  return `${(100 * p).toFixed(p < 0.0995 ? 1 : 0)} %`;
+  const close = p < 0.0995 || (p >= 0.995 && p < 0.9995);
+  return `${(100 * p).toFixed(close ? 1 : 0)} %`;
 }
 
 // --- theme and colours -------------------------------------------------------

@@ -25,7 +25,7 @@ function drawRoles(component, root, data) {
     line.append(make("th", "", row.name, { scope: "row" }));
     line.insertCell().append(open);
     line.append(make("td", "roles-text", row.direction), meter(row), make("td", "", `${whole(row.baseline)} (${row.offset > 0 ? "+" : "−"}${Math.abs(row.offset)})`),
-      make("td", "", String(row.n)), make("td", row.holds ? "roles-yes" : "roles-no", row.holds ? "stands out" : "no better"),
+      make("td", "", String(row.n)), make("td", row.verdict === "stands out" ? "roles-yes" : "roles-no", row.verdict),
       make("td", "", `${row.published.head}: ${row.published.accuracy.toFixed(1)} % (${row.published.baseline.toFixed(1)} %)`));
     [...line.cells].forEach((cell, i) => cell.setAttribute("data-column", COLUMNS[i]));  // what a phone writes before it
   }

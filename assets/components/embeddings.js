@@ -27,7 +27,8 @@ export default function (component) {
     const { element, context } = canvas(spacer, "bw-strips", width, height,
       `Embedding values of ${state.tokens.length} tokens in ${state.width} dimensions; arrow keys move from cell to cell`);
     drawBlocks(context, state, look, width, height, block, scroller.scrollTop, cell);
-    key.textContent = `Blue is negative, red positive, faint near 0. Addends and sum: ±${formatNumber(state.limit)}; after LayerNorm: ±${formatNumber(state.output_limit)}.`;
+    key.textContent = `Blue is negative, red positive, faint near 0. Addends and sum: ±${formatNumber(state.limit)}; after LayerNorm: ±${formatNumber(state.output_limit)}.`
+      + (state.decimals < 6 ? " For so long a text the values come rounded to about three digits." : "");
     return { element, block, width };
   };
   let listed = cell.t; // the token whose numbers the table holds
@@ -107,10 +108,10 @@ function keepInSight(scroller, top, block) {
 }
 
 // The chosen cell's addends, its sum, and LayerNorm worked out term by term: in so many digits that who adds them up
-// by hand gets the same.
+// by hand gets the same; of a long text fewer digits came.
 function readCell(readout, state, cell) {
   const { t, d } = cell;
-  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(6)}`;
+  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(state.decimals)}`;
   const term = (strip) => {
     const span = make("span", `bw-term bw-term-${strip}`);
     span.append(make("b", "", signed(value(state, strip, t, d))), make("span", "", NAMES[strip].replace("= ", "")));
@@ -133,5 +134,5 @@ function normLine(state, t, d, signed) {
   const sd = Math.sqrt(row.reduce((a, b) => a + (b - mean) ** 2, 0) / width + state.epsilon);
   const weight = state.arrays.weight.data[d], bias = state.arrays.bias.data[d];
   const done = ((row[d] - mean) / sd) * weight + bias;
-  return `LayerNorm: (${signed(row[d])} − mean ${signed(mean)}) / deviation ${sd.toFixed(6)} × weight ${weight.toFixed(6)} + bias ${signed(bias)} = ${signed(done)}`;
+  return `LayerNorm: (${signed(row[d])} − mean ${signed(mean)}) / deviation ${sd.toFixed(state.decimals)} × weight ${weight.toFixed(state.decimals)} + bias ${signed(bias)} = ${signed(done)}`;
 }

@@ -21,6 +21,11 @@ def strip_arrays(trace: Trace) -> dict[str, np.ndarray]:
     return {name: getattr(trace, part).astype(exact) for part, name in STRIPS.items() if trace.has(part)}
 
 
+def strip_decimals(arrays: dict[str, np.ndarray]) -> int:
+    """Decimals that hold in a readout of these values: float16 keeps about three."""
+    return 6 if arrays["sum"].dtype == np.float32 else 3
+
+
 def strip_limits(arrays: dict[str, np.ndarray]) -> dict[str, float]:
     """Ends of the two signed scales: the 99.9th percentile of the absolute values."""
     addends = np.concatenate([np.abs(array).ravel() for name, array in arrays.items() if name != "output"])

@@ -27,10 +27,11 @@ def guess_rows(gap: Gap) -> list[dict[str, Any]]:
 
 
 def percent(probability: float) -> str:
-    """0.0713 -> '7.1 %', as the components write it."""
+    """0.0713 -> '7.1 %', as the components write it; what is not certain is not rounded up to 100 %."""
     if 0 < probability < 0.001:
         return "<0.1 %"
-    return f"{100 * probability:.{1 if probability < 0.0995 else 0}f} %"
+    close = probability < 0.0995 or 0.995 <= probability < 0.9995
+    return f"{100 * probability:.{1 if close else 0}f} %"
 
 
 def card(title: str, lists: Sequence[tuple[str, Gap]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ the other, since the best of many heads looks good on what it was chosen by.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ OFFSETS = tuple(offset for offset in range(-6, 7) if offset)
 SENTENCES_A_CALL = 16
 #: A relation's role needs this much above the best fixed distance; a place's role this share.
 MARGIN, PLACE_SHARE = 0.10, 0.50
+#: What chance may do in fewer than one of twenty such tests is taken for more than chance.
+CHANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,8 @@ class RelationTest(NamedTuple):
         accuracy: of that head on the scored half, 0 to 1.
         baseline: of the best fixed distance, chosen and scored the same way.
         offset: that distance in words.
+        chance: how often a fair coin would favour the head at least so much, over the scored
+            cases in which one of the two is right and the other is not; 0 to 1.
     """
 
     name: str
@@ -89,6 +94,14 @@ class RelationTest(NamedTuple):
     accuracy: float
     baseline: float
     offset: int
+    chance: float
+
+    @property
+    def verdict(self) -> str:
+        """What the scored half says of the head, in words."""
+        if self.accuracy < self.baseline + MARGIN:
+            return "no better"
+        return "stands out" if self.chance < CHANCE else "too few cases"
 
 
 class HeadRoles(NamedTuple):
@@ -159,10 +172,16 @@ def _score(name: str, hits: Array, fixed: Array, half: Array) -> RelationTest:
     means = hits[chosen].mean(axis=0)
     way, layer, head = np.unravel_index(means.argmax(), means.shape)
     offset = fixed[chosen][:, way].mean(axis=0).argmax()
-    accuracy = float(hits[scored][:, way, layer, head].mean())
+    ours, rule = hits[scored][:, way, layer, head], fixed[scored][:, way, offset]
     return RelationTest(
-        name, int(scored.sum()), int(layer), int(head), DIRECTIONS[way], accuracy,
-        float(fixed[scored][:, way, offset].mean()), OFFSETS[offset])
+        name, int(scored.sum()), int(layer), int(head), DIRECTIONS[way], float(ours.mean()), float(rule.mean()),
+        OFFSETS[offset], sign_test(int((ours & ~rule).sum()), int((rule & ~ours).sum())))
+
+
+def sign_test(won: int, lost: int) -> float:
+    """Probability that of so many throws a fair coin shows heads `won` times or more (exact)."""
+    throws = won + lost
+    return sum(math.comb(throws, k) for k in range(won, throws + 1)) / 2**throws
 
 
 def word_targets(trace: Trace, words: int) -> Array:

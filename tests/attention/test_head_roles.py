@@ -95,7 +95,21 @@ def test_a_head_is_chosen_on_one_half_and_scored_on_the_other():
     fixed[:, 1, 5] = [True, True, False, True, True]
     fixed[:, 0, 9] = True  # of the other direction
     assert heads._score("det", hits, fixed, half) == heads.RelationTest(
-        "det", 3, 2, 3, "head to dependent", pytest.approx(1 / 3), pytest.approx(1 / 3), heads.OFFSETS[4])
+        "det", 3, 2, 3, "head to dependent", pytest.approx(1 / 3), pytest.approx(1 / 3), heads.OFFSETS[4],
+        0.75)  # right where the rule is wrong once, and once the other way round: heads once or twice of two
+
+
+@pytest.mark.parametrize(("won", "lost", "chance"), [(0, 0, 1), (5, 0, 1 / 32), (4, 1, 6 / 32), (1, 4, 31 / 32)])
+def test_a_coin_decides_how_much_chance_could_do(won, lost, chance):
+    assert heads.sign_test(won, lost) == pytest.approx(chance)
+
+
+@pytest.mark.parametrize(("accuracy", "chance", "verdict"), [
+    (0.79, 0.19, "too few cases"), (0.79, 0.04, "stands out"), (0.6, 0.04, "no better"), (0.6, 0.19, "no better"),
+])
+def test_few_cases_make_no_head_stand_out(accuracy, chance, verdict):
+    test = heads.RelationTest("prt", 14, 1, 6, "dependent to head", accuracy, 0.57, -1, chance)
+    assert test.verdict == verdict
 
 
 def test_the_baseline_is_the_best_fixed_distance(planted):
@@ -154,5 +168,5 @@ def test_the_table_opens_the_head_that_was_found(planted):
     rows = {row["name"]: row for row in attention_roles.table(planted, "planted")["rows"]}
     row, test = rows["determiner (det)"], next(t for t in planted.tests if t.name == "det")
     assert (row["layer"], row["head"], row["accuracy"], row["n"]) == (1, 2, 1.0, test.n)
-    assert (row["baseline"], row["offset"], row["holds"]) == (test.baseline, test.offset, True)
+    assert (row["baseline"], row["offset"], row["verdict"]) == (test.baseline, test.offset, "stands out")
     assert row["published"] == {"head": "8-11", "accuracy": 94.3, "baseline": 51.7}

@@ -201,3 +201,24 @@ def test_what_to_notice_is_folded_until_a_prediction_and_a_prediction_outlives_a
     visitor.wait_ready()
     expect(page.locator(".bw-reveal")).to_contain_text("As you predicted.")
     expect(page.get_by_role("combobox", name="Lesson")).to_have_value("2. Three embeddings, one sum")
+
+
+def test_the_address_after_a_step_opens_the_same_view_again(visitor):
+    """The page of lessons has views of its own under the same name."""
+    lesson = lessons()[6]
+    assert dict(lesson.steps[1].link)["view"] == "Reveal"
+    page = visitor.open("class", view="Lessons", lesson=f"7. {lesson.title}")
+    for step, address in ((2, "**/compare?*view=Reveal*"), (1, "**/compare?*"), (2, "**/compare?*view=Reveal*")):
+        page.locator(f".st-key-_step_{lesson.key}_{step} button").click()
+        page.wait_for_url(address)
+        visitor.wait_ready()
+        if step == 2:
+            page.get_by_role("button", name="Reveal", exact=True).wait_for()
+        page.get_by_test_id("stSidebarNavLink").filter(has_text="Class").first.click()
+        page.wait_for_url("**/class*")
+        visitor.wait_ready()
+    page.locator(f".st-key-_step_{lesson.key}_2 button").click()
+    page.wait_for_url("**/compare?*view=Reveal*")
+    page.reload()
+    visitor.wait_ready()
+    page.get_by_text("Which side of “sun” gives it away").wait_for()

@@ -79,6 +79,16 @@ def test_neurons_are_switched_off_or_give_twice_as_much(visitor, engine):
     visitor.no_traceback()
 
 
+def test_a_long_text_s_cell_is_read_in_the_digits_that_came(visitor, engine):
+    text = "the old dog barked " * 50
+    page = visitor.open("embeddings", text=text, cell="1,0")
+    worked_out = page.locator(".bw-norm").inner_text().replace("−", "-").split(" = ")[-1]
+    shown = page.locator(".bw-term-output b").inner_text().replace("−", "-")
+    assert shown == worked_out
+    exact = float(engine.run(TraceRequest(text)).embedding_output[1, 0])
+    assert float(shown) == pytest.approx(exact, abs=0.6 * 10.0 ** -len(shown.split(".")[1]))
+
+
 def test_maps_before_and_after_look_from_rows_to_columns(visitor, engine):
     page = visitor.open("masking", text=TEXT, mask="2", view="Before and after", layer=3)
     plain, hidden = (engine.run(TraceRequest(TEXT, masked=masked)) for masked in ((), (2,)))
@@ -126,3 +136,17 @@ def test_the_film_s_open_head_and_the_places_of_its_words(visitor):
     table_says(page, ["word", "kind", "axis 1", "axis 2"], [
         [word, group, *place] for word, group, place in
         zip(film["words"], film["groups"], film["arrays"]["places"][0], strict=True)], box=".film-lies")
+
+
+def test_a_word_that_stands_twice_is_looked_at_by_its_position(visitor, engine):
+    """“the” looks at two others of its kind; each is named by where it stands."""
+    text = "the dog saw the cat and the bird"
+    page = visitor.open("compare", text=text, view="Masks and heads", layer=4, head=4, at=7)
+    row = engine.run(TraceRequest(text, masked=(7,), parts=("attention_probs",))).attention_probs[3, 3, 7]
+    trace = engine.run(TraceRequest(text))
+    best = np.argsort(-row)[:3]
+    tokens = list(trace.tokens)
+    names = [f"{tokens[k]} ({k})" if tokens.count(tokens[k]) > 1 else tokens[k] for k in best]
+    assert "the (" in " ".join(names)
+    said = page.locator(".cmp-said").first.inner_text()
+    assert [part.split("“")[1].split("”")[0] for part in said.split("looks at")[1].split(",")] == names

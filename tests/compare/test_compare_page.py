@@ -270,7 +270,8 @@ def test_the_examples_show_each_kind():
     verdicts = [one["verdict"] for one in examples()]
     assert verdicts.count("right") >= 4
     assert {"left", "together", "neither"} <= set(verdicts)
-    assert {"a pronoun", "agreement"} <= {one.get("about") for one in examples()}
+    assert {"a pronoun", "agreement"} <= {one.get("about") for one in examples() if one["verdict"] == "right"}
+    assert any("barked" in one["text"] for one in examples() if one["verdict"] == "right")
 
 
 def test_the_examples_keep_the_verdict_from_who_is_to_predict_it():

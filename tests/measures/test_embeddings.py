@@ -59,3 +59,11 @@ def test_tables_are_those_of_the_checkpoint(tiny_bert):
 
 def test_random_pairs_of_one_direction_have_cosine_one():
     assert embeddings.mean_random_cosine(np.outer(np.arange(1, 9), [1.0, 2.0])) == pytest.approx(1)
+
+
+def test_every_pair_counts_once_and_a_row_of_zeros_is_like_no_other():
+    table = np.random.default_rng(3).normal(0.3, 1, (11, 7)).astype(np.float32)
+    table[4] = 0
+    cosines = [0.0 if 4 in (i, j) else float(table[i] @ table[j] / np.linalg.norm(table[i]) / np.linalg.norm(table[j]))
+               for i in range(11) for j in range(i)]
+    assert embeddings.mean_random_cosine(table) == pytest.approx(np.mean(cosines), abs=1e-6)

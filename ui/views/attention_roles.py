@@ -10,7 +10,7 @@ import streamlit as st
 from bert_core.facts import read_facts
 from bert_core.figures.attention import heads_payload
 from bert_core.measures.attention import special_names
-from bert_core.measures.heads import MARGIN, HeadRoles, Role, measure_roles, place_holds, place_shares, roles_of
+from bert_core.measures.heads import HeadRoles, Role, measure_roles, place_holds, place_shares, roles_of
 from bert_core.trace import Array, Trace
 from ui import components, state
 from ui.state import Here
@@ -43,7 +43,7 @@ def table(roles: HeadRoles, model: str) -> dict[str, Any]:
     published = {row["relation"].rpartition("(")[2].rstrip(")"): row for row in facts["head"]}
     rows = [{
         "name": f"{NAMES[t.name]} ({t.name})", "layer": t.layer, "head": t.head, "direction": t.direction, "n": t.n,
-        "accuracy": t.accuracy, "baseline": t.baseline, "offset": t.offset, "holds": t.accuracy >= t.baseline + MARGIN,
+        "accuracy": t.accuracy, "baseline": t.baseline, "offset": t.offset, "verdict": t.verdict,
         "published": {k: published[t.name][k] for k in ("head", "accuracy", "baseline")},
     } for t in roles.tests]
     return {"rows": rows, "model": model, "sentences": roles.sentences} | {

@@ -88,7 +88,8 @@ def _how(reader: str, draw: Draw | None) -> str:
     if reader == "both":
         return (f"It fills a row of [MASK]s from left to right, each time with {piece}; it was trained to fill a few "
                 "gaps in a finished text, not to write one.")
-    return f"It puts down {piece}, again and again: that is what it was trained for."
+    return (f"It puts down {piece}, again and again, and never a special token that would end the text: to go on is "
+            "what it was trained for.")
 
 
 def _rows(written: Sequence[Written]) -> list[tuple[str, float] | tuple[str, float, float]]:
