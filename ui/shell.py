@@ -85,7 +85,7 @@ def frame(page: st.Page) -> None:
     st.html(f"<style>{style}</style>" + words.heading + tour.offer(not page.url_path))
     classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
-    if is_back and not is_sent:
+    if is_back and not is_sent and not going.is_by_history():
         follow.come_back(name)
     follow.note(name)
     _sidebar()
