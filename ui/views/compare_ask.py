@@ -46,7 +46,7 @@ class Asked:
     positions: tuple[int, ...]
     question: Question
     word: str
-    guesses: int = 5
+    guesses: int = controls.GUESSES
     beside: DeltaGenerator | None = None
 
 
@@ -119,14 +119,14 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
     columns = iter(st.columns(widths, gap="small", vertical_alignment="top" if beside else "bottom"))
     with next(columns):
         _examples(with_notes)
-    word, guesses = question.word, 5
+    word, guesses = question.word, controls.GUESSES
     if is_gap:
         with next(columns):
             word = _behind_the_mask(here, state.loaded(readers.masked).tokenizer)
         question = with_word(question, word) if word else question
     if with_guesses:
         with next(columns):
-            guesses = controls.slider("Guesses", 3, 15, "k", 5)
+            guesses = controls.guesses()
     place_beside = next(columns).container(key="beside") if beside else None
     chips.tokens(encoding, "at", select="one", selected=(place,), label="Choose the word to hide")
     encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)

@@ -66,7 +66,7 @@ def ask_gap(here: Here) -> tuple[tuple[int, ...], int | None, DeltaGenerator]:
 def fill_in(here: Here) -> None:
     """Chips to mask, and for every gap the best guesses; below them, how many those are."""
     picture = st.container()
-    k = controls.slider("Guesses", 3, 20, "k", 6, width=180)
+    k = controls.guesses()
     with picture:
         _chips_and_cards(here, k)
 
