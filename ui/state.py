@@ -93,9 +93,14 @@ def wants_fast(page: str) -> bool:
 
     The view's name may still be the last page's: then the first one opens here, which is fast.
     """
-    view = st.session_state.get("view") or st.query_params.get("view", "")
     return (settings.fast_is_offered() and bool(st.session_state.get(FAST)) and page in FAST_PAGES
-            and view not in FAST_PAGES[page])
+            and open_view() not in FAST_PAGES[page])
+
+
+def open_view() -> str:
+    """Name of the open view, '' for the first, before the page has drawn the switch: a link may say any word."""
+    asked = st.query_params.get("view", "")
+    return asked if going.is_by_history() else st.session_state.get("view") or asked
 
 
 def takes_fast(model: str) -> bool:
