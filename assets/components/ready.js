@@ -9,6 +9,7 @@ export default function (component) {
   requestAnimationFrame(() => {
     mendNavigation();
     mendHistory();
+    closeSidebar();
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status));
     bar.setAttribute("data-text", text);
     bar.setAttribute("data-run", String(run));
