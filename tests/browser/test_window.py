@@ -16,7 +16,11 @@ WORDS_BELOW = """k => [...new Uint32Array(k.getContext("2d").getImageData(
   0, Math.round(k.height * 2 / 3), Math.round(k.width / 4), Math.floor(k.height / 3)).data.buffer)]
   .filter((pixel) => pixel >>> 24 > 200 && ((pixel >> 16) & 255) < 90).length"""
 #: Where an element's text starts, in pixels from the left.
-TEXT_STARTS = "e => { const r = document.createRange(); r.selectNodeContents(e); return r.getBoundingClientRect().left; }"
+TEXT_STARTS = """e => {
+  const range = document.createRange();
+  range.selectNodeContents(e);
+  return range.getBoundingClientRect().left;
+}"""
 TEXT = "The dog slept by the fire."
 
 
