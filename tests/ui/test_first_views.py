@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from bert_core.serving.rooms import View
-from tests.payloads import is_ready, said, visit
+from tests.payloads import drawn, is_ready, said, visit
 from ui import shell, tour
 
 #: Page with a view -> page that has a view of the same name, and its first one.
@@ -60,3 +60,15 @@ def test_a_view_opens_with_a_lead_that_fits_it(name, view):
     switch.set_value(switch.options[0]).run()
     assert own not in said(at)
     assert first in said(at)
+
+
+@pytest.mark.parametrize(("text", "place"), [
+    ("The old dog barked all night.", 2), ("The old dog [MASK] all night.", 4), ("Hello", 1), ("Unbelievably good.", 6),
+])
+def test_all_pages_ask_about_the_same_token_until_one_is_chosen(text, place):
+    assert drawn(visit("compare", text=text), "chips")["selected"] == [place]
+    assert drawn(visit("attention", view="Step by step", text=text), "attention_steps")["query"] == place
+    if "[MASK]" not in text:  # else these pages have no choice to offer, or hide one more
+        for view in ("Act", "Attribution"):
+            assert drawn(visit("attention", view=view, text=text), "chips")["selected"] == [place]
+        assert drawn(visit("masking", view="Before and after", text=text), "gaps")["selected"] == [place]
