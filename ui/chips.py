@@ -80,6 +80,26 @@ def _chip(n: int, piece: tuple[str, str], values, labels) -> dict[str, Any]:
     return chip
 
 
+# --- the choice until one is made --------------------------------------------
+
+
+def first_choice(encoding: Encoding) -> int:
+    """The token that a page asks about until one is chosen: the first [MASK] that was typed, or else the second word.
+
+    The same on every page, so that one who goes on to another finds there the token that was open before.
+    """
+    return encoding.mask_positions[0] if encoding.mask_positions else second_word(encoding)
+
+
+def second_word(encoding: Encoding) -> int:
+    """Position of the second word's first piece; of the first where there is one only, 0 where there is none."""
+    words: dict[tuple[int | None, int | None], int] = {}
+    for n in encoding.content:
+        words.setdefault((encoding.sequence_ids[n], encoding.word_ids[n]), n)
+    starts = list(words.values())
+    return (starts[1:2] or starts or [0])[0]
+
+
 # --- positions in the address ------------------------------------------------
 
 

@@ -16,6 +16,8 @@ from ui import going, state
 
 #: Up to so many short options stand side by side; more go into a list.
 SIDE_BY_SIDE = 9
+#: Guesses of a gap that are shown until one asks for more or fewer, on every page.
+GUESSES = 6
 
 
 def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] | None = None) -> None:
@@ -104,6 +106,11 @@ def slider(
     _keep_valid(key, lambda value: isinstance(value, int) and low <= value <= high and (value - low) % step == 0)
     start = min(max(default, low), high)
     return st.slider(label, low, high, start, step=step, key=key, help=help, width=width, bind="query-params")
+
+
+def guesses() -> int:
+    """How many guesses of a gap to show: the same choice on every page."""
+    return slider("Guesses", 3, 20, "k", GUESSES, width=180)
 
 
 def number(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from bert_core.serving.rooms import Value, View
 
@@ -29,6 +30,12 @@ def to(view: View) -> None:
 def is_sent() -> bool:
     """Whether a lesson, a room or the tour says what this run is to show."""
     return _GOING in st.session_state
+
+
+def is_by_history() -> bool:
+    """Whether the browser's Back or Forward brings this run: then its address says all."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return context is not None and context.is_history_navigation
 
 
 def arrive(page: str) -> None:

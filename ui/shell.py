@@ -80,12 +80,12 @@ def frame(page: st.Page) -> None:
     st.session_state["_framed"] = True
     visitors.current()
     classroom.begin(name)
-    words = prose(name)
+    words = prose(name, state.open_view())
     style = _style() + (NO_SENTENCE if name in OWN_SENTENCE else "")
     st.html(f"<style>{style}</style>" + words.heading + tour.offer(not page.url_path))
     classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
-    if is_back and not is_sent:
+    if is_back and not is_sent and not going.is_by_history():
         follow.come_back(name)
     follow.note(name)
     _sidebar()
@@ -226,19 +226,20 @@ class Prose:
     below: str
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def prose(name: str, view: str = "") -> Prose:
     """The words of NAME.toml in the prose; a page without them has its name only.
 
     Args:
-        view: the open view: what is said of another one is left out, but for the sources.
+        view: the open view, which may have a lead of its own: what is said of another one is left out, but for
+            the sources. A word of a link that names no view is the first one.
     """
     path = PROSE / f"{name}.toml"
     words = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     title = next((t for pages in PAGES.values() for n, t in pages if n == name), "Both Ways")
     heading = f"<h1>{inline(words.get('question', title))}</h1>"
-    if words.get("lead"):
-        heading += f'<p class="bw-lead">{inline(words["lead"])}</p>'
+    if lead := words.get("lead_of", {}).get(view, words.get("lead")):
+        heading += f'<p class="bw-lead">{inline(lead)}</p>'
     eyebrow = f'<header class="bw-head"><p class="bw-eyebrow">{html.escape(title)}</p>'
     return Prose(eyebrow + glossary.mark(heading) + "</header>", glossary.mark(_below(words, view)))
 

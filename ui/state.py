@@ -21,7 +21,7 @@ from bert_core.model import Model
 from bert_core.serving import Engine, Superseded
 from bert_core.serving.engine import Steps
 from bert_core.tokenizer import Encoding
-from ui import notices, settings
+from ui import going, notices, settings
 from ui.turns import TURNS
 
 Value = TypeVar("Value")
@@ -93,9 +93,14 @@ def wants_fast(page: str) -> bool:
 
     The view's name may still be the last page's: then the first one opens here, which is fast.
     """
-    view = st.session_state.get("view") or st.query_params.get("view", "")
     return (settings.fast_is_offered() and bool(st.session_state.get(FAST)) and page in FAST_PAGES
-            and view not in FAST_PAGES[page])
+            and open_view() not in FAST_PAGES[page])
+
+
+def open_view() -> str:
+    """Name of the open view, '' for the first, before the page has drawn the switch: a link may say any word."""
+    asked = st.query_params.get("view", "")
+    return asked if going.is_by_history() else st.session_state.get("view") or asked
 
 
 def takes_fast(model: str) -> bool:
@@ -322,7 +327,7 @@ def given(key: str) -> str | None:
     """
     raw = st.query_params.get(key)
     taken_out, since = st.session_state.get(f"_out_{key}", (None, 0.0))
-    if raw is None or raw != taken_out or time.monotonic() - since > ECHO_SECONDS:
+    if raw is None or raw != taken_out or time.monotonic() - since > ECHO_SECONDS or going.is_by_history():
         return raw
     del st.query_params[key]
     return None
@@ -330,6 +335,7 @@ def given(key: str) -> str | None:
 
 def set_param(key: str, raw: str | None) -> None:
     """Put a value in the address; None or '' takes it out."""
+    _keep_in_step()
     st.session_state[f"_set_{key}"] = raw
     if raw:
         st.session_state.pop(f"_out_{key}", None)
@@ -337,6 +343,24 @@ def set_param(key: str, raw: str | None) -> None:
     elif key in st.query_params:
         st.session_state[f"_out_{key}"] = (st.query_params[key], time.monotonic())
         del st.query_params[key]
+
+
+def _keep_in_step() -> None:
+    """Let the server's copy of the address say what the shared inputs hold.
+
+    While one types, the copy that a browser sends may be a word behind, and whatever
+    is put into the address would put the last sentence back beside it.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return
+    with context.session_state.query_params() as address:
+        for key, default in (("text", DEFAULT_TEXT), ("pair", "")):
+            value = st.session_state.get(key, default) or ""
+            if value != default:
+                address.set_with_no_forward_msg(key, value)
+            elif key in st.session_state:
+                address.discard_param_no_forward_msg(key)
 
 
 def drop(key: str, raw: str) -> None:

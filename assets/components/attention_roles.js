@@ -21,7 +21,7 @@ function drawRoles(component, root, data) {
   const body = table.createTBody();
   for (const row of data.rows) {
     const line = body.insertRow(), open = make("button", "", `${row.layer + 1}-${row.head + 1}`, { type: "button", title: "Open this head below" });
-    open.onclick = () => send(component, { layer: row.layer, head: row.head });
+    open.onclick = () => { send(component, { layer: row.layer, head: row.head }); showHeads(); };
     line.append(make("th", "", row.name, { scope: "row" }));
     line.insertCell().append(open);
     line.append(make("td", "roles-text", row.direction), meter(row), make("td", "", `${whole(row.baseline)} (${row.offset > 0 ? "+" : "−"}${Math.abs(row.offset)})`),
@@ -31,7 +31,25 @@ function drawRoles(component, root, data) {
   }
   const scroll = make("div", "roles-scroll", "", { tabindex: "0", role: "region", "aria-label": "Table of the heads tested" });
   scroll.append(table);
-  root.replaceChildren(says, scroll, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
+  root.replaceChildren(says, allNumbers(root), scroll, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
+}
+
+// On a phone the picture that a head opens in is screens below.
+function showHeads() {
+  if (matchMedia("(max-width: 640px)").matches) document.querySelector(".st-key-c_attention_roles_grid")?.scrollIntoView();
+}
+
+// On a phone each relation shows its head, how often it is right, and the verdict; this opens the rest of all.
+function allNumbers(root) {
+  const button = make("button", "roles-all", "", { type: "button" });
+  const say = () => {
+    const isOpen = root.classList.contains("roles-open");
+    putText(button, isOpen ? "Fewer numbers" : "All numbers of each relation");
+    put(button, "aria-expanded", String(isOpen));
+  };
+  button.onclick = () => { root.classList.toggle("roles-open"); say(); };
+  say();
+  return button;
 }
 
 function meter(row) {

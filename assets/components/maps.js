@@ -3,7 +3,7 @@
 export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
-  const panels = child(parentElement, "div", "bw-panels");
+  const panels = child(child(parentElement, "div", "bw-panelbox"), "div", "bw-panels");
   const readout = child(parentElement, "p", "bw-readout", { "aria-live": "polite" });
   const cursor = (parentElement.__bwCursor ??= { r: 0, c: 0 });
   const rows = state.rows.length, columns = state.columns.length;
@@ -12,6 +12,7 @@ export default function (component) {
 
   const draw = () => keepFocus(panels, () => {
     const look = theme(parentElement);
+    if (state.ticks) panels.style.setProperty("--names", `${widest(state.ticks, look)}px`);
     panels.replaceChildren(...state.panels.map((panel) => mapPanel(panel, state, look, cursor, move)));
     for (const frame of panels.querySelectorAll(".bw-ticked")) mapTicks(frame, state);
     read();
@@ -73,6 +74,13 @@ function mapPanel(panel, state, look, cursor, move) {
   };
   box.appendChild(mapLegend(panel, look));
   return box;
+}
+
+// Pixels that the longest name takes in the largest type of the names: no more room than that is kept for them.
+function widest(names, look) {
+  const context = make("canvas").getContext("2d");
+  context.font = `${15.3 * typeScale()}px ${look.font}`;
+  return Math.ceil(Math.max(0, ...names.map((name) => context.measureText(name).width)));
 }
 
 // Names along the top and the left: of every line where they fit, else of every second, fourth, and so on.

@@ -8,6 +8,8 @@ export default function (component) {
   bar.setAttribute("role", "status");
   requestAnimationFrame(() => {
     mendNavigation();
+    mendHistory();
+    closeSidebar();
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status));
     bar.setAttribute("data-text", text);
     bar.setAttribute("data-run", String(run));

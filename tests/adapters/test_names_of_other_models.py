@@ -25,7 +25,8 @@ from bert_core.tokenizer import Tokenizer
 from bert_core.trace import TraceRequest, run_batch
 from tests.adapters.tokenizer_kinds import roberta
 from tests.payloads import drawn, is_ready, plain_line, said, visit
-from ui.views import cls_answer, cls_change, compare_ask
+from ui import chips
+from ui.views import cls_answer, cls_change
 from ui.views.task_models import share
 
 TEXT = "the dog barked"
@@ -204,7 +205,7 @@ def test_a_model_without_padding_is_not_given_any(page, family):
 
 def test_the_second_word_is_asked_first_whatever_its_pieces_are_called(family):
     encoding = load_model(family("RoBERTa")).tokenizer.encode("zzyx dog")
-    place = compare_ask.default_place(encoding)
+    place = chips.first_choice(encoding)
     assert encoding.offsets[place][0] in (4, 5)  # with its space, or without
 
 

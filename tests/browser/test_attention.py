@@ -375,6 +375,20 @@ def test_tables_fit_a_phone(new_visitor, view, table):
     holds(page, lambda: box.evaluate("box => box.scrollWidth - box.clientWidth") <= 1)
 
 
+def test_on_a_phone_the_tested_relations_are_one_screen_and_all_their_numbers_one_touch_away(new_visitor):
+    visitor = new_visitor(width=390)
+    page = visitor.open("attention", view="Roles", text=TEXT)
+    box, cases = page.locator(".roles-scroll"), page.locator('.roles-scroll td[data-column="Cases"]')
+    expect(cases).to_have_count(8)
+    expect(cases.first).to_be_hidden()
+    assert box.bounding_box()["height"] < 844
+    page.get_by_role("button", name="All numbers of each relation").click()
+    expect(cases.first).to_be_visible()
+    visitor.fits()
+    page.locator(".roles-scroll button").first.click()
+    holds(page, lambda: 0 <= page.locator("canvas.att-grid").bounding_box()["y"] < 500)
+
+
 def test_a_head_taken_back_before_the_answer_does_not_shut_out_later_ones(browser: Browser, trace):
     header, arrays = heads_payload(trace, 1, 4, mode="act")
     one = Alone(browser, "attention")

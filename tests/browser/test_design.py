@@ -86,7 +86,7 @@ def test_every_control_has_room_for_a_finger(new_visitor, name):
 
 
 def test_a_sliders_thumb_is_met_beside_it(new_visitor):
-    page = opened(new_visitor(width=390, height=844), "masking")
+    page = new_visitor(width=390, height=844).open("masking")
     holds(page, lambda: page.evaluate("""() => {
       const thumb = document.querySelector('[data-testid=stSlider] [data-testid=stSliderThumbValue]').parentElement;
       thumb.scrollIntoView({ block: 'center' });

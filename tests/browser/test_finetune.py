@@ -105,3 +105,12 @@ def test_it_fits_a_telephone(new_visitor):
     visitor = new_visitor(width=390, height=844)
     visitor.open("finetune")
     visitor.fits()
+
+
+@pytest.mark.parametrize("width", [1440, 1024])
+def test_the_seed_stands_beside_what_learns_with_its_steps(new_visitor, width):
+    page = new_visitor(width=width).open("finetune")
+    box, last = page.get_by_label("Seed"), page.get_by_role("radio", name="From scratch")
+    expect(page.get_by_test_id("stNumberInputStepUp")).to_be_visible()
+    beside, here = last.bounding_box(), box.bounding_box()
+    assert abs(beside["y"] + beside["height"] / 2 - here["y"] - here["height"] / 2) < 12

@@ -189,3 +189,14 @@ def test_who_adds_the_addends_on_screen_up_by_hand_gets_the_sum_and_layernorm(vi
     assert row == total
     assert done == output
     assert (row - mean) / deviation * weight + bias == pytest.approx(done, abs=5e-5)
+
+
+@pytest.mark.parametrize(("width", "least", "change"), [(1024, 200, 270), (1200, 260, 340), (1440, 250, 250)])
+def test_the_three_maps_of_before_and_after_are_large_and_in_sight_at_once(new_visitor, width, least, change):
+    page = new_visitor(width=width).open("masking", view="Before and after")
+    maps = page.locator(".bw-map")
+    expect(maps).to_have_count(3)
+    holds(page, lambda: min(maps.nth(n).bounding_box()["width"] for n in range(3)) >= least)
+    boxes = [maps.nth(n).bounding_box() for n in range(3)]
+    assert max(box["y"] + box["height"] for box in boxes) - min(box["y"] for box in boxes) < 780
+    assert boxes[2]["width"] >= change

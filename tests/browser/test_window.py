@@ -15,6 +15,12 @@ SQUEEZED = "k => (k.width / k.clientWidth) / (k.height / k.clientHeight)"
 WORDS_BELOW = """k => [...new Uint32Array(k.getContext("2d").getImageData(
   0, Math.round(k.height * 2 / 3), Math.round(k.width / 4), Math.floor(k.height / 3)).data.buffer)]
   .filter((pixel) => pixel >>> 24 > 200 && ((pixel >> 16) & 255) < 90).length"""
+#: Where an element's text starts, in pixels from the left.
+TEXT_STARTS = """e => {
+  const range = document.createRange();
+  range.selectNodeContents(e);
+  return range.getBoundingClientRect().left;
+}"""
 TEXT = "The dog slept by the fire."
 
 
@@ -51,3 +57,18 @@ def test_after_a_zoom_the_last_word_stands_beside_its_line(visitor):
     sharpen(page, 2)
     holds(page, lambda: head.evaluate("k => k.width / k.clientWidth") > 1.9)
     assert head.evaluate(WORDS_BELOW) > 0
+
+
+def test_a_phone_on_its_side_has_the_whole_width_for_the_page(new_visitor):
+    page = new_visitor(width=844, height=390).open("masking", text=TEXT)
+    sidebar, main = page.get_by_test_id("stSidebar"), page.get_by_test_id("stMain")
+    holds(page, lambda: main.bounding_box()["width"] == 844)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(sidebar).to_have_attribute("data-collapsed", "false")
+    sidebar.get_by_role("link", name="Tokens").click()
+    page.wait_for_url("**/tokens**")
+    holds(page, lambda: main.bounding_box()["width"] == 844)
+    arrow, title = page.get_by_test_id("stExpandSidebarButton"), page.locator(".bw-eyebrow")
+    holds(page, lambda: arrow.bounding_box()["x"] + arrow.bounding_box()["width"] <= title.evaluate(TEXT_STARTS))
+    low = new_visitor(width=1440, height=480).open("masking")
+    assert low.get_by_test_id("stMain").bounding_box()["width"] < 1440

@@ -24,8 +24,8 @@ from bert_core.tasks.entities import find_entities
 from bert_core.tasks.sentences import classify, is_next
 from bert_core.tasks.vocabulary import fill_mask
 from bert_core.trace import TraceRequest
+from ui import chips
 from ui.views.class_lessons import lessons
-from ui.views.compare_ask import default_place
 from ui.views.masking import TO_TRY
 from ui.views.masking_neurons import DRAWS
 
@@ -124,7 +124,7 @@ def test_only_who_sees_the_right_gets_it_right(engine):
     text = whole.replace("sun", "[MASK]")
     assert text in LESSONS["both-ways"].question
     assert "“sun” is hidden" in LESSONS["both-ways"].steps[0].do
-    assert default_place(engine.loaded("twin-bert").tokenizer.encode(whole)) == 2
+    assert chips.first_choice(engine.loaded("twin-bert").tokenizer.encode(whole)) == 2
     assert guesses(engine, text)[0] == "sun"
     question = Question(whole, None, 0, 4, 7)
     readings, _ = compare.read(engine, question, Readers("twin-bert", "twin-gpt"), ("both", "left"))

@@ -18,6 +18,7 @@ from bert_core.measures import compare, compare_pairs, reveal, surprise
 from bert_core.measures.compare import Question
 from bert_core.measures.compare_writing import costs_at_one_size
 from tests.payloads import drawn, is_ready, plain_line, said, visit
+from ui import controls
 from ui.views import compare_sentence
 from ui.views.compare import VIEWS
 from ui.views.compare_ask import NOTES, examples
@@ -360,3 +361,10 @@ def test_what_has_no_piece_is_no_word_behind_the_gap(view, behind):
     at = visit("compare", view=view, text="The [MASK] ran.", behind=behind)
     is_ready(at)
     assert "the gap counts as unknown" in said(at)
+
+
+def test_as_many_guesses_stand_on_a_card_here_as_on_masking():
+    text = "The dog [MASK] all night."
+    gap, = drawn(visit("masking", text=text), "gaps")["cards"]
+    cards = drawn(visit("compare", text=text), "compare")["cards"]
+    assert {len(card["rows"]) for card in cards} == {len(gap["lists"][0]["rows"])} == {controls.GUESSES}

@@ -130,3 +130,12 @@ def test_where_no_gap_is_open_there_are_sentences_to_try():
     assert at.text_input(key="text").value == tries[0].label
     assert drawn(at, "gaps")["cards"]
     assert not [button for button in at.button if button.key.startswith("try_masking")]
+
+
+def test_how_many_guesses_is_asked_only_where_there_is_a_gap_and_remembered_meanwhile():
+    at = visit("masking", text="Paris is [MASK].", k="9")
+    assert [slider.label for slider in at.slider] == ["Guesses"]
+    at.text_input(key="text").set_value("Paris is big.").run()
+    assert [slider.label for slider in at.slider] == []
+    at.text_input(key="text").set_value("Rome is [MASK].").run()
+    assert at.slider(key="k").value == 9

@@ -31,7 +31,7 @@ def test_a_link_restores_sentence_pair_view_and_controls():
     ("mask", "1,400"), ("mask", "x"), ("mask", "0"), ("mask", "-3"),
 ])
 def test_a_value_that_cannot_be_used_is_dropped_and_said(key, value):
-    lines = is_ready(visit("masking", text="Paris is big.", **{key: value}))["lines"]
+    lines = is_ready(visit("masking", text="Paris is [MASK].", **{key: value}))["lines"]
     assert len(lines) == 1
     assert f"“{value}”" in lines[0]
     assert f"“{key}”" in lines[0]

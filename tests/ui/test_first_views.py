@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from bert_core.serving.rooms import View
-from tests.payloads import is_ready, visit
-from ui import tour
+from tests.payloads import drawn, is_ready, said, visit
+from ui import shell, tour
 
 #: Page with a view -> page that has a view of the same name, and its first one.
 SAME_NAMES = (("tokens", "Step by step", "attention", "All heads"), ("compare", "Side by side", "family", "Anatomy"),
@@ -41,3 +43,32 @@ def test_the_tour_shows_the_views_that_its_words_speak_of():
             at.button(key="_tour_next").click().run()
     assert seen == [("masking", "Fill the gap"), ("tokens", "Step by step"), ("attention", "All heads"),
                     ("compare", "Side by side"), ("class", "Lessons")]
+
+
+LEADS = [(path.stem, view) for path in sorted(shell.PROSE.glob("*.toml"))
+         for view in tomllib.loads(path.read_text(encoding="utf-8")).get("lead_of", {})]
+
+
+@pytest.mark.parametrize(("name", "view"), LEADS)
+def test_a_view_opens_with_a_lead_that_fits_it(name, view):
+    own, first = shell.prose(name, view).heading, shell.prose(name).heading
+    assert own != first
+    at = visit(name, view=view)
+    assert is_ready(at)["lines"] == []  # the page has such a view
+    assert own in said(at)
+    switch = at.segmented_control(key="view")
+    switch.set_value(switch.options[0]).run()
+    assert own not in said(at)
+    assert first in said(at)
+
+
+@pytest.mark.parametrize(("text", "place"), [
+    ("The old dog barked all night.", 2), ("The old dog [MASK] all night.", 4), ("Hello", 1), ("Unbelievably good.", 6),
+])
+def test_all_pages_ask_about_the_same_token_until_one_is_chosen(text, place):
+    assert drawn(visit("compare", text=text), "chips")["selected"] == [place]
+    assert drawn(visit("attention", view="Step by step", text=text), "attention_steps")["query"] == place
+    if "[MASK]" not in text:  # else these pages have no choice to offer, or hide one more
+        for view in ("Act", "Attribution"):
+            assert drawn(visit("attention", view=view, text=text), "chips")["selected"] == [place]
+        assert drawn(visit("masking", view="Before and after", text=text), "gaps")["selected"] == [place]

@@ -71,8 +71,8 @@ def _masked(here: Here) -> dict[str, tuple[int, ...]]:
     encoding = here.encoding
     if encoding.mask_positions or "mlm" not in state.loaded(here.model).model.heads or not encoding.content:
         return {}
-    middle = encoding.content[len(encoding.content) // 2]
-    chosen = chips.tokens(encoding, key="mask", select="many", selected=(middle,), label="Tokens to guess")
+    first = chips.first_choice(encoding)
+    chosen = chips.tokens(encoding, key="mask", select="many", selected=(first,), label="Tokens to guess")
     return {"masked": chosen}
 
 

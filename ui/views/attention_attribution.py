@@ -129,8 +129,8 @@ def _guess(here: Here) -> Question:
     encoding = here.encoding
     request, place = here.request(), next(iter(encoding.mask_positions), None)
     if place is None:
-        middle = encoding.content[len(encoding.content) // 2]
-        place = next(iter(chips.tokens(encoding, "mask", "one", (middle,), label="Token to guess")), middle)
+        first = chips.first_choice(encoding)
+        place = next(iter(chips.tokens(encoding, "mask", "one", (first,), label="Token to guess")), first)
         request = here.request(masked=(place,))
     best = int(state.trace(_only(request, "mlm_positions", "mlm_logits")).mlm_logits[0].argmax())
     word = piece(state.loaded(here.model).tokenizer, best)

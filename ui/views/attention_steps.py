@@ -26,7 +26,8 @@ def draw(here: Here) -> None:
     step = state.param("step", attention.place_of(STEPS), 0)
     wide = step == STEPS - 1
     trace = state.trace(here.request(parts=PARTS + feed_forward.PARTS if wide else PARTS))
-    query, loaded = state.param("token", _position(len(trace)), min(1, len(trace) - 1)), state.loaded(here.model)
+    query = state.param("token", _position(len(trace)), chips.first_choice(trace.encoding))
+    loaded = state.loaded(here.model)
     try:
         arrays = _arrays(head_steps(trace, loaded, layer, head, query))
         if wide:

@@ -46,7 +46,7 @@ class Asked:
     positions: tuple[int, ...]
     question: Question
     word: str
-    guesses: int = 5
+    guesses: int = controls.GUESSES
     beside: DeltaGenerator | None = None
 
 
@@ -119,14 +119,14 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
     columns = iter(st.columns(widths, gap="small", vertical_alignment="top" if beside else "bottom"))
     with next(columns):
         _examples(with_notes)
-    word, guesses = question.word, 5
+    word, guesses = question.word, controls.GUESSES
     if is_gap:
         with next(columns):
             word = _behind_the_mask(here, state.loaded(readers.masked).tokenizer)
         question = with_word(question, word) if word else question
     if with_guesses:
         with next(columns):
-            guesses = controls.slider("Guesses", 3, 15, "k", 5)
+            guesses = controls.guesses()
     place_beside = next(columns).container(key="beside") if beside else None
     chips.tokens(encoding, "at", select="one", selected=(place,), label="Choose the word to hide")
     encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)
@@ -141,18 +141,8 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
 def _place(encoding: Encoding) -> int:
     """The chosen token, from the address."""
     specials = [n for n, special in enumerate(encoding.special) if special]
-    chosen = chips.chosen_positions("at", len(encoding), (default_place(encoding),), specials, only_one=True)
-    return chosen[0] if chosen else default_place(encoding)
-
-
-def default_place(encoding: Encoding) -> int:
-    """The first [MASK] that was typed, or else the second word."""
-    if encoding.mask_positions:
-        return encoding.mask_positions[0]
-    words: dict[tuple[int | None, int | None], int] = {}
-    for n in encoding.content:
-        words.setdefault((encoding.sequence_ids[n], encoding.word_ids[n]), n)
-    return list(words.values())[1] if len(words) > 1 else encoding.content[0]
+    chosen = chips.chosen_positions("at", len(encoding), (chips.first_choice(encoding),), specials, only_one=True)
+    return chosen[0] if chosen else chips.first_choice(encoding)
 
 
 def with_word(question: Question, word: str) -> Question:

@@ -129,7 +129,7 @@ def neighbours(here: Here) -> None:
     """The rows of the word table nearest to a chosen token's."""
     loaded, encoding = state.ours(here.model, TABLES), here.encoding
     count = len(encoding)
-    default = next(iter(encoding.content[1:2] or encoding.content), 0)
+    default = chips.second_word(encoding)  # what stands nearest to a [MASK] says little
     opened = chips.chosen_positions("token", count, (default,), only_one=True)
     chosen = opened[0] if opened else default
     found = measures.neighbours(measures.word_table(loaded.model), encoding.input_ids[chosen], 15)

@@ -30,15 +30,15 @@ def settings() -> tuple[FinetuneSpec, dict[str, str]]:
     """The run that the controls describe, and the files it needs."""
     words = task_words()
     tasks = {entry["title"]: name for name, entry in words.items()} | {OWN: "own"}
+    task = tasks[controls.choice("Task", list(tasks), "task")]
+    files = finetune_table.upload() if task == "own" else {}
+    if task != "own":
+        st.html(f'<p class="bw-result"><strong>{html.escape(words[task]["question"])}</strong> '
+                f'{html.escape(words[task]["note"])}</p>')
     with controls.row():
-        task = tasks[controls.choice("Task", list(tasks), "task")]
         way = WAYS[controls.choice("What learns", list(WAYS), "way")]
-        seed = int(controls.number("Seed", 0, 9999, "seed", 0))
-    if task == "own":
-        return FinetuneSpec("own", way, seed=seed), finetune_table.upload()
-    st.html(f'<p class="bw-result"><strong>{html.escape(words[task]["question"])}</strong> '
-            f'{html.escape(words[task]["note"])}</p>')
-    return FinetuneSpec(task, way, seed=seed), {}
+        seed = int(controls.number("Seed", 0, 9999, "seed", 0, width=160))
+    return FinetuneSpec(task, way, seed=seed), files
 
 
 def status_line(spec: FinetuneSpec) -> str:

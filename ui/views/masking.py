@@ -77,23 +77,22 @@ def pieces_to_ask(here: Here, trace: Trace, position: int) -> list[int]:
 def fill_in(here: Here) -> None:
     """Chips to mask, and for every gap the best guesses; below them, how many those are."""
     picture = st.container()
-    k = controls.slider("Guesses", 3, 20, "k", 6, width=180)
+    masked = chosen(here.encoding)
+    if masked or here.encoding.mask_positions:
+        k = controls.guesses()
+        with picture:
+            _chips_and_cards(here, masked, k)
+        return
     with picture:
-        _chips_and_cards(here, k)
-
-
-def _chips_and_cards(here: Here, k: int) -> None:
-    encoding = here.encoding
-    masked = chosen(encoding)
-    cards, hint = [], NO_GAP
-    if masked or encoding.mask_positions:
-        trace = state.trace(here.request(masked=masked, parts=("mlm_positions", "mlm_logits")))
-        cards, hint = gap_cards(here, trace, encoding, k), ""
-        if len(trace.mlm_positions) > MAX_CARDS:
-            hint = f"The first {MAX_CARDS} of {len(trace.mlm_positions)} gaps have a card."
-    mount_gaps("gaps", encoding, masked, cards, hint)
-    if not cards:
+        mount_gaps("gaps", here.encoding, masked, [], NO_GAP)
         task_models.try_buttons([(text, None) for text in TO_TRY], "masking")
+
+
+def _chips_and_cards(here: Here, masked: tuple[int, ...], k: int) -> None:
+    trace = state.trace(here.request(masked=masked, parts=("mlm_positions", "mlm_logits")))
+    cards, count = gap_cards(here, trace, here.encoding, k), len(trace.mlm_positions)
+    hint = f"The first {MAX_CARDS} of {count} gaps have a card." if count > MAX_CARDS else ""
+    mount_gaps("gaps", here.encoding, masked, cards, hint)
 
 
 def gap_cards(here: Here, trace: Trace, encoding: Encoding, k: int) -> list[dict]:

@@ -29,7 +29,7 @@ def before_and_after(here: Here) -> None:
     encoding = here.encoding
     layers = state.loaded(here.model).config.num_hidden_layers
     layer = controls.choice("Attention of", [ALL_LAYERS, *map(str, range(1, layers + 1))], "layer", as_list=True)
-    masked = masking.chosen(encoding, _longest(encoding))
+    masked = masking.chosen(encoding, _to_hide(encoding))
     hint = "Click a token to hide it; everything below compares the sentence with and without it."
     masking.mount_gaps("gaps", encoding, masked, [], hint)
     if not masked:
@@ -41,8 +41,10 @@ def before_and_after(here: Here) -> None:
     _prediction_change(encoding, before, after)
 
 
-def _longest(encoding: Encoding) -> tuple[int, ...]:
-    """The longest piece that isn't masked already: something to begin with."""
+def _to_hide(encoding: Encoding) -> tuple[int, ...]:
+    """Something to begin with: the usual first choice, or the longest piece beside gaps that were typed."""
+    if not encoding.mask_positions:
+        return (chips.second_word(encoding),) if encoding.content else ()
     there = [n for n in encoding.content if n not in encoding.mask_positions]
     return (max(there, key=lambda n: len(encoding.tokens[n])),) if there else ()
 

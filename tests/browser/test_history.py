@@ -1,0 +1,89 @@
+"""Back and Forward: what an entry of the browser's history stood for comes back whole, never in parts."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+DOG, LINE = "The dog barked all night.", "A quite different line of words here."
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+
+def hide(visitor, token: str) -> None:
+    """Click a token to hide it."""
+    run = visitor.run_number()
+    visitor.page.get_by_role("option", name=token).click()
+    visitor.after(run)
+
+
+def shows(visitor, text: str, hidden: str | None) -> None:
+    """Wait until the page has drawn for `text`, with this one token hidden and the address saying so too."""
+    visitor.wait_ready(text)
+    visitor.in_sentence(text)
+    chosen = visitor.page.locator("[role=option][aria-selected=true]")
+    expect(chosen).to_have_text([f"[MASK]{hidden}"] if hidden else [])
+    visitor.in_address(f"text={text.replace(' ', '+')}")
+    assert ("mask=" in visitor.page.url) == bool(hidden)
+
+
+def test_a_sentence_comes_back_with_its_own_masks(visitor):
+    page = visitor.open("masking", text=DOG)
+    hide(visitor, "barked")
+    visitor.type(LINE)
+    hide(visitor, "line")
+    entries = [(DOG, None), (DOG, "barked"), (LINE, None), (LINE, "line")]
+    shows(visitor, *entries[-1])
+    for entry in reversed(entries[:-1]):
+        page.go_back()
+        shows(visitor, *entry)
+    for entry in entries[1:]:
+        page.go_forward()
+        shows(visitor, *entry)
+
+
+def test_a_sentence_comes_back_with_its_masks_after_a_reload_and_from_another_page(visitor):
+    page = visitor.open("masking", text=DOG)
+    hide(visitor, "barked")
+    page.get_by_role("link", name="Tokens").click()
+    page.wait_for_url("**/tokens**")
+    visitor.type(LINE)
+    page.reload()
+    visitor.wait_ready(LINE)
+    page.go_back()
+    page.wait_for_url("**/masking**")
+    shows(visitor, DOG, "barked")
+
+
+def test_a_page_that_one_goes_back_to_has_what_its_entry_had(visitor):
+    page = visitor.open("masking", text=DOG)
+    hide(visitor, "barked")
+    page.get_by_role("link", name="Tokens").click()
+    page.wait_for_url("**/tokens**")
+    visitor.wait_ready(DOG)
+    page.evaluate("history.go(-2)")
+    page.wait_for_url("**/masking**")
+    shows(visitor, DOG, None)
+
+
+def test_an_example_is_one_entry(visitor):
+    page = visitor.open("compare", text=DOG, at=3)
+    page.get_by_label("Examples").click()
+    run = visitor.run_number()
+    page.get_by_role("option").nth(2).click()
+    visitor.after(run)
+    page.go_back()
+    visitor.wait_ready(DOG)
+    visitor.in_sentence(DOG)
+    visitor.in_address("at=3")
+
+
+def test_the_address_names_the_sentence_that_was_typed_over_a_masked_one(visitor):
+    page = visitor.open("masking", text=DOG, mask=3)
+    for text in (LINE, "The cat slept well."):
+        visitor.type(text)
+        visitor.in_address(f"text={text.replace(' ', '+')}")
+        hide(visitor, text.split()[1])
+        visitor.in_address(f"text={text.replace(' ', '+')}")
+    page.reload()
+    shows(visitor, "The cat slept well.", "cat")
