@@ -2,7 +2,8 @@
 
 The address names tokens by position. Without this, a word typed in front of a
 hidden one would hide its neighbour, a new sentence would come with gaps that
-nobody chose, and who goes to another page and back would find none.
+nobody chose, and who goes to another page and back would find none. A word that
+was hidden on one page is hidden on the next one that hides words.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ POSITIONS = ("mask", "at", "token", "cut")
 SAME = 0.5
 #: What a page still has open when one comes back to it with the same sentence.
 KEPT = (*POSITIONS, "layer", "head", "off", "step", "cell")
-_READ = "_read"
+#: Page -> its parameter for what is hidden: pages that ask about one word take it over from each other.
+HIDES = {"masking": "mask", "attention": "mask", "compare": "at"}
+_READ, _HIDDEN = "_read", "_hidden"
 
 
 def note(page: str) -> None:
     """Remember what this run reads and where in it something is chosen; after the shared inputs are drawn."""
     address = st.query_params.to_dict()
     st.session_state[_READ] = (*_inputs(), _chosen(), address)
+    hidden = address.get(HIDES.get(page, ""))
+    if hidden or st.session_state.get(_HIDDEN, ("",))[0] == page:  # hidden here, or put back where it was hidden
+        st.session_state[_HIDDEN] = (page, *_inputs(), hidden or "")
     bound = going.bound_keys(page)
     st.session_state[f"_left_{page}"] = (
         *_inputs(), {key: address[key] for key in KEPT if key in address and key not in bound})
@@ -37,9 +43,24 @@ def note(page: str) -> None:
 def come_back(page: str) -> None:
     """Open again what was open when this page was left, if the sentence is the same and the address names nothing."""
     *inputs, kept = st.session_state.get(f"_left_{page}", ("", None, {}))
-    if tuple(inputs) == _inputs() and not any(key in st.query_params for key in kept):
+    kept = dict(kept) if tuple(inputs) == _inputs() else {}
+    kept |= _hidden_elsewhere(page, kept)
+    if not any(key in st.query_params for key in kept):
         for key, raw in kept.items():
             state.set_param(key, raw)
+
+
+def _hidden_elsewhere(page: str, kept: dict[str, str]) -> dict[str, str]:
+    """The word that was hidden last, on whatever page, if this one hides words and had another one hidden.
+
+    Args:
+        kept: what this page had open; several hidden words of which the first is the same stay.
+    """
+    _, *inputs, hidden = st.session_state.get(_HIDDEN, ("", "", None, ""))
+    key, first = HIDES.get(page), hidden.partition(",")[0]
+    if key is None or not first.isdecimal() or tuple(inputs) != _inputs():
+        return {}
+    return {} if kept.get(key, "").partition(",")[0] == first else {key: first if key == "at" else hidden}
 
 
 def words() -> None:

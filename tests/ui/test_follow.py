@@ -122,3 +122,38 @@ def test_who_is_sent_to_a_page_finds_what_it_is_sent_to():
             at.session_state["_going"] = View("masking", (("text", "The old dog barked all night."), ("pair", "")))
         at.switch_page(f"pages/{name}.py").run()
     assert drawn(at, "gaps")["selected"] == []
+
+
+def go(at, page: str):
+    """To another page by the sidebar."""
+    for key in set(at.query_params) - {"text", "pair", "model"}:
+        at.query_params.pop(key)
+    at.switch_page(f"pages/{page}.py").run()
+    is_ready(at)
+    return at
+
+
+def test_a_word_hidden_on_one_page_is_hidden_on_the_next():
+    at = go(masking("5"), "compare")
+    assert at.query_params["at"] == "5"
+    assert drawn(at, "chips")["selected"] == [5]
+    at = go(go(at, "tokens"), "attention")
+    assert at.query_params["mask"] == "5"
+
+
+def test_the_word_hidden_last_counts_and_several_stay_several():
+    at = go(go(masking("3,6"), "compare"), "masking")
+    assert drawn(at, "gaps")["selected"] == [3, 6]
+    at = go(at, "compare")
+    at.query_params["at"] = "2"
+    at.run()
+    assert drawn(go(at, "masking"), "gaps")["selected"] == [2]
+
+
+def test_a_word_of_another_sentence_or_put_back_is_hidden_nowhere():
+    at = masking("5")
+    at.query_params.pop("mask")
+    assert "at" not in go(at.run(), "compare").query_params
+    at = masking("5")
+    at.text_input(key="text").set_value("My sister bakes wonderful bread.").run()
+    assert "at" not in go(at, "compare").query_params

@@ -78,16 +78,20 @@ def all_heads(here: Here) -> None:
     header, arrays = state.or_stop(lambda: _payload(request(here), layer, first_head(here.model)[1]))
     picture = st.container()
     if controls.toggle(ELSEWHERE, "elsewhere"):
-        more, places = state.shared(_elsewhere, here.model)
+        more, places = elsewhere(here)
         header, arrays = header | more, arrays | places
     with picture:
         components.mount("attention", "attention", components.pack(header | {"jump": jump()}, arrays),
                          on_event=receive_view(here))
 
 
+def elsewhere(here: Here) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays by which the component says where in the shipped sentences a head looks most."""
+    return state.shared(_elsewhere, here.model)
+
+
 @st.cache_resource(max_entries=4, show_spinner="Reading the shipped sentences …")
 def _elsewhere(model: str) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Where in the shipped sentences each head looks most, for the component."""
     return places_payload(head_places(state.engine(), model))
 
 

@@ -21,14 +21,16 @@ NAMES = {"det": "determiner", "amod": "adjective", "poss": "possessive", "nsubj"
 
 
 def draw(here: Here) -> None:
-    """The table of relations, then the grid whose cards say each head's role."""
+    """The table of relations, then the grid whose cards say each head's role, and where it looks in those sentences."""
     roles = state.shared(_roles, here.model)
     layer, _ = attention.opened(here)
     trace = state.trace(attention.request(here))
     components.mount("attention_roles", "attention_roles", components.pack(table(roles, here.model)),
                      on_event=lambda message: _open(here, message))
     header, arrays = heads_payload(trace, layer, attention.first_head(here.model)[1], roles=lines(roles, trace))
-    components.mount("attention", "attention_roles_grid", components.pack(header | {"jump": attention.jump()}, arrays),
+    more, places = attention.elsewhere(here)
+    header, arrays = header | more | {"jump": attention.jump()}, arrays | places
+    components.mount("attention", "attention_roles_grid", components.pack(header, arrays),
                      on_event=attention.receive_view(here))
 
 
