@@ -27,8 +27,9 @@ class HeadNumbers(NamedTuple):
         entropy: mean over queries of -sum p ln p, nats; 0 looks at one token, ln T at all alike.
         distance: mean |key - query| in tokens, weighted by attention.
         cls, sep, previous, following, itself: mean share (0 to 1) of a query's attention on the first
-            token, on separators, on the token before, after, and the query itself. `cls` is NaN where the
-            first token is no special one, `sep` where there is no separator (GPT-2).
+            token, on separators, on the token before, after, and the query itself; of the queries that have a
+            token before, or after. `cls` is NaN where the first token is no special one, `sep` where there is
+            no separator (GPT-2), `previous` and `following` where there is one token only.
     """
 
     entropy: Array
@@ -50,8 +51,8 @@ def head_numbers(trace: Trace) -> HeadNumbers:
         mean_distance(probs),
         probs[..., 0].mean(axis=-1) if trace.encoding.special[0] else none,
         probs[..., separators].sum(axis=-1).mean(axis=-1) if separators else none,
-        np.trace(probs, offset=-1, axis1=-2, axis2=-1) / length,
-        np.trace(probs, offset=1, axis1=-2, axis2=-1) / length,
+        np.trace(probs, offset=-1, axis1=-2, axis2=-1) / (length - 1) if length > 1 else none,
+        np.trace(probs, offset=1, axis1=-2, axis2=-1) / (length - 1) if length > 1 else none,
         np.trace(probs, axis1=-2, axis2=-1) / length,
     )
 

@@ -44,8 +44,9 @@ def test_head_numbers_are_those_of_plain_loops(trace):
             after = sum(one[q, q + 1] for q in range(length - 1))
             assert numbers.sep[layer, head] == pytest.approx(on_sep / length)
             assert numbers.cls[layer, head] == pytest.approx(one[:, 0].mean())
-            assert numbers.previous[layer, head] == pytest.approx(sum(one[q, q - 1] for q in range(1, length)) / length)
-            assert numbers.following[layer, head] == pytest.approx(after / length)
+            before = sum(one[q, q - 1] for q in range(1, length))
+            assert numbers.previous[layer, head] == pytest.approx(before / (length - 1))
+            assert numbers.following[layer, head] == pytest.approx(after / (length - 1))
             assert numbers.itself[layer, head] == pytest.approx(sum(one[q, q] for q in range(length)) / length)
             assert numbers.distance[layer, head] == pytest.approx(
                 sum(one[q, k] * abs(q - k) for q in range(length) for k in range(length)) / length, rel=1e-5)

@@ -152,6 +152,15 @@ def test_a_model_without_gradients_but_with_masks_is_asked_what_is_lost(look, fa
     assert strips["arrays"]["values"][2] == pytest.approx(expected, abs=1e-4)
 
 
+def test_a_single_token_has_none_before_or_after_it(gpt2):
+    alone = run_batch(gpt2, [TraceRequest("the")])[0]
+    numbers = head_numbers(alone)
+    assert len(alone) == 1
+    assert np.isnan(numbers.previous).all()
+    assert np.isnan(numbers.following).all()
+    assert (numbers.itself == 1).all()
+
+
 def test_without_special_tokens_there_is_no_share_on_them(gpt2_trace, trace):
     none, some = head_numbers(gpt2_trace), head_numbers(trace)
     assert np.isnan(none.cls).all()
