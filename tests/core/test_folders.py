@@ -129,6 +129,13 @@ def test_a_mask_in_the_second_sentence_is_the_familys_own(family):
     assert found.pair[slice(*found.offsets[place])].strip() == "[MASK]"
 
 
+def test_two_sentences_are_one_segment_where_the_model_has_one(checkpoint):
+    loaded = load_model(checkpoint("BertForPreTraining", type_vocab_size=1))
+    found = prepare(loaded, TraceRequest("the dog", "we slept")).encoding
+    assert found.sequence_ids.count(1) == 2
+    assert set(found.token_type_ids) == {0}
+
+
 def test_a_piece_that_was_added_later_and_has_no_row_is_refused_when_it_is_typed(folder):
     """The library gives it the next id, which the model's table doesn't reach."""
     fast = tokenizer.FastTokenizer.from_file(str(folder / "tokenizer.json"))

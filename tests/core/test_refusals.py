@@ -125,11 +125,18 @@ def test_a_device_in_the_place_of_a_file_is_refused_and_a_dead_link_is_not(folde
     ({"tie_word_embeddings": 0}, "tie_word_embeddings is 0; it must be true or false"),
     ({"initializer_range": "x"}, "initializer_range is 'x'; it must be a small number"),
     ({"tie_word_embeddings": False}, "the weights lack cls.predictions.decoder.weight"),
+    ({"hidden_act": "magic"}, "config: hidden_act 'magic' is unknown; known: gelu"),
 ])
 def test_a_setting_that_would_make_another_model_is_refused(changes, message, folder):
     values = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(values | changes))
     with pytest.raises(LoadError, match=message):
+        load_model(str(folder))
+
+
+def test_a_folder_without_its_settings_is_said(folder):
+    (folder / "config.json").unlink()
+    with pytest.raises(LoadError, match=f"^{folder}: the folder has no config.json$"):
         load_model(str(folder))
 
 

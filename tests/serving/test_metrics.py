@@ -1,6 +1,7 @@
 """Metrics and readiness, over real HTTP."""
 
 import contextlib
+import gc
 import socket
 import struct
 import threading
@@ -12,6 +13,7 @@ from prometheus_client import REGISTRY
 from bench._server import free_port
 from bert_core.serving import metrics
 from bert_core.serving.local import LocalEngine
+from bert_core.serving.waiting import WaitingRoom
 from bert_core.trace import TraceRequest
 from tests.serving.http import fetch
 from tests.waiting import gate_passes, wait_until
@@ -121,6 +123,16 @@ def test_what_waits_is_told_at_any_moment(tiny_bert, monkeypatch):
             answer.result(60)
     assert REGISTRY.get_sample_value("both_ways_waiting") == 0
     engine.close()
+
+
+def test_nobody_waits_for_an_engine_that_is_gone():
+    room = WaitingRoom()
+    metrics.tell_waiting(room)
+    room.enter([ONE], "ann")
+    assert REGISTRY.get_sample_value("both_ways_waiting") == 1
+    del room
+    gc.collect()
+    assert REGISTRY.get_sample_value("both_ways_waiting") == 0
 
 
 @pytest.mark.parametrize("port", ["http", "0", "65536", "-1", "²", "٨٠", "8080 ", "1e3"])

@@ -184,6 +184,18 @@ def test_an_older_call_that_ends_leaves_the_newer_one_in_its_place():
             assert newer._given_up
 
 
+def test_a_thread_that_stays_outlives_its_work():
+    from bert_core.serving.ray_engine import on_a_thread_that_stays
+
+    where: list[threading.Thread] = []
+    waits = threading.Thread(target=on_a_thread_that_stays, args=(lambda: where.append(threading.current_thread()),),
+                             daemon=True)
+    waits.start()
+    waits.join(20)
+    assert not waits.is_alive()
+    assert where[0].is_alive()
+
+
 @pytest.fixture
 def cluster(monkeypatch):
     """Gives a cluster whose application has these states in turn, None for none; what is done there is noted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -128,3 +129,21 @@ def test_a_model_made_here_is_its_own_until_it_is_gone(engine, cluster, monkeypa
     with pytest.raises(LoadError, match=f"{names[0]} is not for you"):
         engine.run(small("dog", model=names[0]))
     assert cluster.sent == []
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_cluster_is_begun_where_there_is_none_and_reports_to_nobody(is_there, tiny_bert, monkeypatch):
+    from bert_core.serving import ray_engine
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "")
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")
+    monkeypatch.setenv("RAY_ADDRESS", "somewhere:6379")
+    begun, waited = [], []
+    monkeypatch.setattr(ray_engine, "ray", SimpleNamespace(
+        is_initialized=lambda: is_there,
+        init=lambda address, **_: begun.append((address, os.environ.get("RAY_USAGE_STATS_ENABLED")))))
+    monkeypatch.setattr(ray_engine, "serve", SimpleNamespace(get_deployment_handle=lambda *names: names))
+    monkeypatch.setattr(ray_engine, "wait_for_application", waited.append)
+    assert ray_engine.RayEngine(tiny_bert)._handle == ("encoder", "both-ways")
+    assert begun == ([] if is_there else [("somewhere:6379", "0")])
+    assert waited == [tiny_bert]
