@@ -50,8 +50,9 @@ function drawSteps(view) {
     select: "one", opens: true, selected: new Set([view.at.token]), label: "Query token: the one that looks",
     onSelect: (chosen, n) => tell(view, { token: n }),
   });
-  drawPickers(view, child(root, "div", "steps-pickers"));
-  drawStepper(view, child(root, "div", "steps-stepper", { role: "group", "aria-label": "Steps" }));
+  const bar = child(root, "div", "steps-controls");
+  drawPickers(view, child(bar, "div", "steps-pickers"));
+  drawStepper(view, child(bar, "div", "steps-stepper", { role: "group", "aria-label": "Steps" }));
   child(root, "p", "steps-says", { "aria-live": "polite" }).textContent = sentence(view);
   const label = view.step === NEURONS ? "The strongest neurons for this token" : "Every key, step by step";
   const table = child(root, "div", "steps-table", { tabindex: "0", role: "region", "aria-label": label });

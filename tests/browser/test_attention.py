@@ -164,7 +164,7 @@ def test_a_follower_s_picture_goes_where_the_teacher_s_goes(new_visitor):
 
 
 def test_pairs_and_layers_are_switched_by_keyboard(visitor, trace):
-    page = visitor.open("attention", text=TEXT, view="Act", layer=3, head=1)
+    page = visitor.open("attention", text=TEXT, view="Act", mask=6, layer=3, head=1)
     picture, said = page.locator("canvas.att-head"), page.locator(".att-says")
     picture.focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):  # the first key comes to the first cell

@@ -31,7 +31,7 @@ def test_type_choose_read_and_restore(visitor, new_visitor):
     expect(page.locator(".cmp-card")).to_have_count(3)
     expect(page.locator(".cmp-of").first).to_contain_text("“slept”")
     expect(page.get_by_text("Not a GPT: the BERT beside it")).to_be_visible()
-    expect(page.locator(".cmp-guess")).to_have_count(15)
+    expect(page.locator(".cmp-guess")).to_have_count(18)
     engine = load_engine()
     question = compare.question_at(engine.loaded().tokenizer.encode(TEXT), 3)
     readings, _ = compare.read(engine, question, Readers("twin-bert", "twin-gpt"), ("both", "left", "hidden"))

@@ -72,3 +72,14 @@ def test_a_phone_on_its_side_has_the_whole_width_for_the_page(new_visitor):
     holds(page, lambda: arrow.bounding_box()["x"] + arrow.bounding_box()["width"] <= title.evaluate(TEXT_STARTS))
     low = new_visitor(width=1440, height=480).open("masking")
     assert low.get_by_test_id("stMain").bounding_box()["width"] < 1440
+
+
+def test_the_controls_of_one_head_s_steps_stand_in_one_row_on_a_laptop_and_its_sliders_on_a_phone(new_visitor):
+    def middles(width: int, *wanted: str) -> set[int]:
+        page = new_visitor(width=width).open("attention", view="Step by step", text=TEXT)
+        boxes = [page.locator(one).bounding_box() for one in wanted]
+        return {round((box["y"] + box["height"] / 2) / 20) for box in boxes}
+
+    sliders = ".steps-layer input", ".steps-head input"
+    assert len(middles(390, *sliders)) == 1
+    assert len(middles(1440, ".steps-layer", ".steps-head", ".steps-stepper")) == 1
