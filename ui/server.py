@@ -75,9 +75,9 @@ class Start:
 
     def load(self) -> bool:
         """Load the default model; whether it is there now."""
-        from ui import state
-
         try:
+            from ui import state
+
             state.start_engine()
             self.ready = True
         except BaseException as error:  # a tokenizer's panic is no Exception
