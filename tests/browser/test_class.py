@@ -219,6 +219,7 @@ def test_the_address_after_a_step_opens_the_same_view_again(visitor):
         visitor.wait_ready()
     page.locator(f".st-key-_step_{lesson.key}_2 button").click()
     page.wait_for_url("**/compare?*view=Reveal*")
+    visitor.wait_ready()
     page.reload()
     visitor.wait_ready()
     page.get_by_text("Which side of “sun” gives it away").wait_for()
