@@ -113,6 +113,7 @@ class HeadRoles(NamedTuple):
         accuracy: (R, 2, L, H), each head's accuracy over all sentences.
         cases: (R,), how many each of these stands on.
         baselines: (R, 2), best fixed distance over all sentences.
+        chance: (R, 2, L, H), `sign_test` of each head against that distance; 0 to 1.
         places: (6, L, H), share of tokens whose largest weight points there.
     """
 
@@ -121,6 +122,7 @@ class HeadRoles(NamedTuple):
     accuracy: Array
     cases: Array
     baselines: Array
+    chance: Array
     places: Array
 
 
@@ -149,7 +151,7 @@ def measure_roles(engine: Engine, model: str | None, corpus: Sequence[Sentence] 
     return HeadRoles(
         len(corpus), tests, np.stack([h.mean(axis=0) for h, _, _ in stacked]),
         np.array([len(h) for h, _, _ in stacked]), np.stack([f.mean(axis=0).max(axis=-1) for _, f, _ in stacked]),
-        np.mean(places, axis=0),
+        np.stack([_chances(h, f) for h, f, _ in stacked]), np.mean(places, axis=0),
     )
 
 
@@ -178,6 +180,20 @@ def _score(name: str, hits: Array, fixed: Array, half: Array) -> RelationTest:
         OFFSETS[offset], sign_test(int((ours & ~rule).sum()), int((rule & ~ours).sum())))
 
 
+def _chances(hits: Array, fixed: Array) -> Array:
+    """(2, L, H): sign test of every head against the best fixed distance, where one is right and the other is not.
+
+    Args:
+        hits: (n, 2, L, H); fixed: (n, 2, offsets).
+    """
+    best = fixed.mean(axis=0).argmax(axis=-1)  # (2,)
+    rule = np.take_along_axis(fixed, best[None, :, None], axis=-1)[..., None]  # (n, 2, 1, 1)
+    won, lost = (hits & ~rule).sum(axis=0), (rule & ~hits).sum(axis=0)
+    return np.array([sign_test(*pair) for pair in zip(won.ravel().tolist(), lost.ravel().tolist(), strict=True)]
+                    ).reshape(won.shape)
+
+
+@functools.cache
 def sign_test(won: int, lost: int) -> float:
     """Probability that of so many throws a fair coin shows heads `won` times or more (exact)."""
     throws = won + lost
@@ -240,7 +256,8 @@ def roles_of(roles: HeadRoles, layer: int, head: int) -> tuple[Role, ...]:
     """The clear roles of a head: at most one place and one relation, none where nothing stands out.
 
     A place needs half of the rows; a relation needs MARGIN above the best fixed
-    distance. A head that rests on a special token may still point at a relation
+    distance, and that by more than chance would do for one of all heads, read in
+    either direction (Bonferroni). A head that rests on a special token may still point at a relation
     with what is left, since relations are tested without specials.
     """
     found = []
@@ -249,7 +266,8 @@ def roles_of(roles: HeadRoles, layer: int, head: int) -> tuple[Role, ...]:
         found.append(Role(PLACES[places.argmax()], float(places.max()), None, roles.sentences))
     above = roles.accuracy[:, :, layer, head] - roles.baselines  # (R, 2)
     relation, way = np.unravel_index(above.argmax(), above.shape)
-    if above[relation, way] >= MARGIN:
+    readings = roles.chance[0].size  # 2 L H
+    if above[relation, way] >= MARGIN and roles.chance[relation, way, layer, head] < CHANCE / readings:
         accuracy = float(roles.accuracy[relation, way, layer, head])
         baseline, cases = float(roles.baselines[relation, way]), int(roles.cases[relation])
         found.append(Role(f"{RELATIONS[relation]}, {DIRECTIONS[way]}", accuracy, baseline, cases))

@@ -104,6 +104,25 @@ def test_a_coin_decides_how_much_chance_could_do(won, lost, chance):
     assert heads.sign_test(won, lost) == pytest.approx(chance)
 
 
+def test_every_head_is_held_against_the_best_distance_of_its_direction():
+    random = np.random.default_rng(3)
+    hits, fixed = random.random((9, 2, 3, 4)) < 0.6, random.random((9, 2, len(heads.OFFSETS))) < 0.3
+    fixed[:7, 0, 2], fixed[:8, 1, 5] = True, True
+    found = heads._chances(hits, fixed)
+    for way, offset in enumerate((2, 5)):
+        for layer, head in np.ndindex(3, 4):
+            ours, rule = hits[:, way, layer, head].tolist(), fixed[:, way, offset].tolist()
+            pairs = list(zip(ours, rule, strict=True))
+            expected = heads.sign_test(pairs.count((True, False)), pairs.count((False, True)))
+            assert found[way, layer, head] == expected
+
+
+def test_a_relation_that_chance_could_make_is_no_role(planted):
+    assert [role.name for role in heads.roles_of(planted, 1, 2)] == ["dobj, dependent to head"]
+    few = planted._replace(chance=np.full_like(planted.chance, heads.CHANCE / planted.chance[0].size))
+    assert heads.roles_of(few, 1, 2) == ()
+
+
 @pytest.mark.parametrize(("accuracy", "chance", "verdict"), [
     (0.79, 0.19, "too few cases"), (0.79, 0.04, "stands out"), (0.6, 0.04, "no better"), (0.6, 0.19, "no better"),
 ])
