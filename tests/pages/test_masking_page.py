@@ -13,6 +13,7 @@ from bert_core import TraceRequest, load_engine
 from bert_core.measures import surprise
 from bert_core.measures.predictions import softmax
 from tests.payloads import drawn, is_ready, said, visit
+from ui.views import masking
 
 TEXT = "She poured the tea into her cup."
 
@@ -106,17 +107,13 @@ def test_pseudo_perplexity_of_a_long_text_says_what_it_covers(monkeypatch):
     assert re.search(r"over the first \d+ of 30 pieces; .* Each piece needs a run over the whole text", said(at))
 
 
-VIEWS = ["Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Two sentences",
-         "Swap vectors", "80/10/10", "Pseudo-perplexity"]
-
-
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", masking.VIEWS)
 @pytest.mark.parametrize("text", ["", "[MASK]", "a"])
 def test_the_shortest_texts_have_their_answer(view, text):
     is_ready(visit("masking", text=text, view=view, mask="1"))
 
 
-@given(text=st.text(max_size=80), view=st.sampled_from(VIEWS), mask=st.text(max_size=6))
+@given(text=st.text(max_size=80), view=st.sampled_from(masking.VIEWS), mask=st.text(max_size=6))
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_anything_in_the_address_gets_an_answer(text, view, mask):
     is_ready(visit("masking", text=text, view=view, mask=mask))

@@ -13,6 +13,8 @@ from ui import chips, components, controls, state
 from ui.state import Here
 from ui.views import task_models
 
+VIEWS = ("Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Two sentences", "Swap vectors",
+         "80/10/10", "Pseudo-perplexity")
 #: Gaps that get a card; more are counted.
 MAX_CARDS = 12
 #: Guesses that a view of one piece can be asked about, beside the piece that was hidden.
