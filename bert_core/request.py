@@ -20,6 +20,8 @@ from bert_core.tokenizer import Encoding
 
 Array = np.ndarray
 
+#: What is added up to a token's first vector, in the order of `Inputs.embedding_gate`.
+EMBEDDINGS = ("token", "segment", "position")
 #: Largest factor on a neuron, either way; far more than its range, and far from infinity in bf16.
 MOST_FACTOR = 100.0
 #: Arrays that describe the input; always there.
@@ -95,7 +97,7 @@ class TraceRequest:
         unknown = set(self.parts or ()) - set(ALL_PARTS)
         if unknown:
             raise ValueError(f"unknown part {sorted(unknown)[0]!r}; known: {', '.join(ALL_PARTS)}")
-        wrong = set(self.embeddings_off) - {"token", "segment", "position"}
+        wrong = set(self.embeddings_off) - set(EMBEDDINGS)
         if wrong:
             raise ValueError(f"embedding {sorted(wrong)[0]!r}: choose token, segment or position")
         for *_, factor in self.neurons:
@@ -267,44 +269,30 @@ def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
     causal = np.array([row.attention == "causal" for row in rows])
     arrays = (ids, segments, mask, causal, places if moved else None, blocked)
     tensors = [None if array is None else torch.from_numpy(array) for array in arrays]
-    inputs = bert.Inputs(*tensors, head_gate=head_gates(config, rows), embedding_gate=embedding_gates(rows),
-                         feed_forward_gate=feed_forward_gates(config, rows), neuron_gate=neuron_gates(config, rows))
+    layers = config.num_hidden_layers
+    inputs = bert.Inputs(
+        *tensors,
+        head_gate=gates(rows, (layers, config.num_attention_heads), lambda r: [(head, 0.0) for head in r.heads_off]),
+        embedding_gate=gates(
+            rows, (len(EMBEDDINGS),), lambda r: [((EMBEDDINGS.index(kind),), 0.0) for kind in r.embeddings_off]),
+        feed_forward_gate=gates(rows, (layers,), lambda r: [((layer,), 0.0) for layer in r.feed_forward_off]),
+        neuron_gate=gates(rows, (layers, config.intermediate_size), lambda r: [(n[:2], n[2]) for n in r.neurons]))
     return bert.Inputs(*(None if part is None else part.to(device) for part in inputs))
 
 
-def head_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | None:
-    """(B, L, H) of ones with zeros where a head is off; None if none is."""
-    if not any(row.request.heads_off for row in rows):
+def gates(
+    rows: list[Prepared], shape: tuple[int, ...], changes: Callable[[TraceRequest], list[tuple[tuple[int, ...], float]]]
+) -> Tensor | None:
+    """(B, *shape) of ones, with the factors that the requests name; None if none names any.
+
+    Args:
+        changes: a request -> place in `shape` and factor of each part that it changes.
+    """
+    named = [changes(row.request) for row in rows]
+    if not any(named):
         return None
-    gates = torch.ones(len(rows), config.num_hidden_layers, config.num_attention_heads)
-    for n, row in enumerate(rows):
-        for layer, head in row.request.heads_off:
-            gates[n, layer, head] = 0.0
-    return gates
-
-
-def feed_forward_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | None:
-    """(B, L) of ones with zeros where a feed-forward part is off; None if none is."""
-    if not any(row.request.feed_forward_off for row in rows):
-        return None
-    return torch.tensor([[float(layer not in row.request.feed_forward_off)
-                          for layer in range(config.num_hidden_layers)] for row in rows])
-
-
-def neuron_gates(config: BertConfig, rows: list[Prepared]) -> Tensor | None:
-    """(B, L, I) of ones with the factors of the neurons that have one; None if none has."""
-    if not any(row.request.neurons for row in rows):
-        return None
-    gates = torch.ones(len(rows), config.num_hidden_layers, config.intermediate_size)
-    for n, row in enumerate(rows):
-        for layer, neuron, factor in row.request.neurons:
-            gates[n, layer, neuron] = factor
-    return gates
-
-
-def embedding_gates(rows: list[Prepared]) -> Tensor | None:
-    """(B, 3) of ones with zeros where an embedding is off; None if none is."""
-    if not any(row.request.embeddings_off for row in rows):
-        return None
-    kinds = ("token", "segment", "position")
-    return torch.tensor([[0.0 if kind in row.request.embeddings_off else 1.0 for kind in kinds] for row in rows])
+    found = torch.ones(len(rows), *shape)
+    for n, row in enumerate(named):
+        for place, factor in row:
+            found[(n, *place)] = factor
+    return found

@@ -118,9 +118,10 @@ function drawCard(view, parent) {
   if (places) list.append(cardLine("", ["this text", `${places.read} sentences`], make("span")));
   cardRows(view.data).forEach(([key, title, unit], row) => {
     const values = numbers.data.subarray(row * count, (row + 1) * count), value = values[at];
-    const both = places ? [value, view.data.arrays.means.data[row * count + at]] : [value], one = unit === "share" ? "" : ` ${unit}`;
-    const shown = both.map((number) => sayNumber(number, unit) + (places || Number.isNaN(number) ? "" : one));
-    const line = cardLine(places && one ? `${title},${one}` : title, shown, Number.isNaN(value) ? "" : rankMeter(values, value, count));
+    const both = places ? [value, view.data.arrays.means.data[row * count + at]] : [value];
+    const word = unit === "share" ? "" : ` ${unit}`;
+    const shown = both.map((number) => sayNumber(number, unit) + (places || Number.isNaN(number) ? "" : word));
+    const line = cardLine(places && word ? `${title},${word}` : title, shown, Number.isNaN(value) ? "" : rankMeter(values, value, count));
     line.dataset.number = key;
     list.append(line);
   });

@@ -193,7 +193,7 @@ def _chances(hits: Array, fixed: Array) -> Array:
                     ).reshape(won.shape)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=4096)
 def sign_test(won: int, lost: int) -> float:
     """Probability that of so many throws a fair coin shows heads `won` times or more (exact)."""
     throws = won + lost
