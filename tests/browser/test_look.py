@@ -120,6 +120,28 @@ def test_the_first_picture_is_all_on_one_screen_of_a_laptop(new_visitor):
     assert last["y"] + last["height"] < page.locator(".bw-status").bounding_box()["y"]
 
 
+def test_the_first_guesses_are_on_a_phones_first_screen(new_visitor):
+    page = new_visitor(width=390, height=844).open()
+    expect(page.locator(".bw-guess .bw-piece")).to_have_count(6)
+    second = page.locator(".bw-guess").nth(1)
+    holds(page, lambda: sum(second.bounding_box()[side] for side in ("y", "height")) < 844)
+    views = page.get_by_role("radiogroup", name="View").get_by_role("radio")
+    assert len({round(views.nth(n).bounding_box()["y"]) for n in range(views.count())}) == 3
+
+
+@pytest.mark.parametrize("pair", ["", "It was loud."])
+def test_a_phone_says_which_field_is_the_second_sentence(new_visitor, pair):
+    page = new_visitor(width=390).open(text="The dog barked.", pair=pair)
+    field, label = page.get_by_label("Second sentence"), page.locator(".st-key-pair label")
+    expect(label).to_be_visible()
+    box, name = field.bounding_box(), label.bounding_box()
+    inside = box["y"] < name["y"] + name["height"] / 2 < box["y"] + box["height"]
+    assert inside == (not pair)
+    if inside:  # and what one types or the hint stands right of it
+        start = float(field.evaluate("field => parseFloat(getComputedStyle(field).paddingLeft)"))
+        assert box["x"] + start >= name["x"] + name["width"]
+
+
 @pytest.mark.parametrize("kind", ODD)
 def test_anything_typed_gets_an_answer(visitor, kind):
     visitor.open("masking")
