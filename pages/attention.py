@@ -7,12 +7,15 @@ from ui.views import (
     attention_attribution,
     attention_bertviz,
     attention_export,
+    attention_flow,
     attention_roles,
     attention_steps,
 )
 
 here = shell.open_page()
 match controls.view(attention.VIEWS):
+    case "Through the layers":
+        attention_flow.draw(here)
     case "Step by step":
         attention_steps.draw(here)
     case "Roles":

@@ -44,9 +44,9 @@ def visit(name: str, /, **parameters: object) -> AppTest:
 
 
 def said(at: AppTest) -> str:
-    """A page's own words as HTML, after checking that nothing went wrong."""
+    """A page's own words as HTML, every blank a plain one, after checking that nothing went wrong."""
     assert not at.exception
-    return "\n".join(element.proto.body for element in at.get("html"))
+    return "\n".join(element.proto.body for element in at.get("html")).replace("\u00a0", " ")
 
 
 def table_rows(at: AppTest, caption: str) -> list[list[str]]:

@@ -21,6 +21,7 @@ def tokens(
     labels: Sequence[str] | None = None,
     fixed: Sequence[int] | None = None,
     label: str = "Tokens",
+    opens: bool = False,
 ) -> tuple[int, ...]:
     """Draw tokens as chips; the choice lives in the address under `key`.
 
@@ -34,6 +35,7 @@ def tokens(
         fixed: positions that can't be chosen; by default the special tokens
             of an Encoding, none of a plain sequence.
         label: name of the row for screen readers.
+        opens: a token is chosen to be looked at, not to be hidden.
 
     Returns:
         The chosen positions, sorted; with select='none' an empty tuple.
@@ -45,6 +47,7 @@ def tokens(
     data = components.pack({
         "chips": [_chip(n, piece, values, labels) for n, piece in enumerate(pieces)],
         "select": select, "selected": list(chosen), "fixed": list(fixed), "label": label,
+        "opens": opens,
     })
     components.mount("chips", key, data, on_event=receive_positions(key, len(pieces)))
     return chosen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import re
 from collections.abc import Sequence
 
 import streamlit as st
@@ -13,19 +14,24 @@ from ui import components
 _runs = itertools.count(1)
 
 
+def unbroken(text: str) -> str:
+    """The same text, whose numbers and their % stay on one line."""
+    return re.sub(r"(\d) %", "\\1\u00a0%", text)
+
+
 def problem(text: str) -> None:
     """What went wrong and what to do, one line."""
-    st.html(f'<p class="bw-notice bw-problem" role="alert">{html.escape(text)}</p>')
+    st.html(f'<p class="bw-notice bw-problem" role="alert">{html.escape(unbroken(text))}</p>')
 
 
 def note(text: str) -> None:
     """Something worth knowing about the picture (a cut, a dropped value), one line."""
-    st.html(f'<p class="bw-notice" role="status">{html.escape(text)}</p>')
+    st.html(f'<p class="bw-notice" role="status">{html.escape(unbroken(text))}</p>')
 
 
 def result(text: str) -> None:
     """A number or finding in one sentence, as part of the picture."""
-    st.html(f'<p class="bw-result">{html.escape(text)}</p>')
+    st.html(f'<p class="bw-result">{html.escape(unbroken(text))}</p>')
 
 
 def ready(text: str, status: str, lines: Sequence[str] = ()) -> None:

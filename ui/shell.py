@@ -260,7 +260,7 @@ def _below(words: dict, view: str) -> str:
 
 def inline(text: str) -> str:
     """Plain text to HTML: escaped, with `code`, *emphasis* and **strong**; a number and its % stay on one line."""
-    escaped = re.sub(r"(\d) %", "\\1\u00a0%", html.escape(text, quote=False))
+    escaped = notices.unbroken(html.escape(text, quote=False))
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
     escaped = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", escaped)

@@ -35,7 +35,7 @@ OFFERED = "twin-bert"
 FAST = "fast"
 FAST_PAGES = {
     "masking": ("The head", "Layer by layer", "Neurons", "Swap vectors", "80/10/10", "Pseudo-perplexity"),
-    "attention": ("Step by step", "Roles", "Act", "Attribution", "bertviz", "Export"),
+    "attention": ("Through the layers", "Step by step", "Roles", "Act", "Attribution", "bertviz", "Export"),
     "compare": ("Masks and heads", "Reveal", "Surprise", "Writing", "Experiment"),
 }
 #: Models of a folder or the hub that a visitor's picker remembers.

@@ -371,7 +371,7 @@ function chipEvents(parent, chips, options, active) {
     if (n < 0 || options.fixed?.has(n)) return;
     const before = options.selected ?? new Set();
     const after = new Set(options.select === "many" ? before : []);
-    if (before.has(n)) after.delete(n); else after.add(n);
+    if (before.has(n) && !options.opens) after.delete(n); else after.add(n); // what is open stays so
     options.onSelect?.(after, n);
   };
   parent.onclick = active ? (event) => choose(at(event)) : null;

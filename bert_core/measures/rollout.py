@@ -7,8 +7,21 @@ import numpy as np
 from bert_core.trace import Array
 
 
+def mixed_by_weights(probs: Array) -> Array:
+    """Of what each layer's tokens are mixed, by attention alone: heads averaged, half the weight for the residual.
+
+    Args:
+        probs: (L, H, Tq, Tk).
+
+    Returns:
+        (L, Tq, Tk), rows sum to 1.
+    """
+    mixed = 0.5 * probs.mean(axis=1) + 0.5 * np.eye(probs.shape[-1], dtype=probs.dtype)
+    return mixed / mixed.sum(axis=-1, keepdims=True)
+
+
 def rollout(probs: Array) -> Array:
-    """Attention rollout: heads averaged, half the weight for the residual, layers multiplied.
+    """Attention rollout: the layers' mixing matrices multiplied.
 
     Args:
         probs: (L, H, Tq, Tk).
@@ -18,11 +31,9 @@ def rollout(probs: Array) -> Array:
         after layer l+1, rows sum to 1. Values, LayerNorm and the feed-forward
         part are left out: it says where information could come from.
     """
-    length = probs.shape[-1]
-    flow = np.eye(length, dtype=probs.dtype)
+    flow = np.eye(probs.shape[-1], dtype=probs.dtype)
     flows = []
-    for layer in probs.mean(axis=1):  # (Tq, Tk)
-        mixed = 0.5 * layer + 0.5 * np.eye(length, dtype=probs.dtype)
-        flow = mixed / mixed.sum(axis=-1, keepdims=True) @ flow
+    for mixed in mixed_by_weights(probs):  # (Tq, Tk)
+        flow = mixed @ flow
         flows.append(flow)
     return np.stack(flows)

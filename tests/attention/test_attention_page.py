@@ -14,13 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.delta_generator import DeltaGenerator
 
+from bert_core.measures.flow import LENGTH_PARTS, by_lengths, by_weights, flow
+from bert_core.measures.lens import read_layers
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
-from tests.payloads import is_ready, visit
+from tests.payloads import drawn, is_ready, visit
 from tests.waiting import wait_until
 from ui import components, state
 from ui.state import Here
-from ui.views import attention, attention_act, attention_export, attention_steps
+from ui.views import attention, attention_act, attention_export, attention_flow, attention_steps
 
 TEXT = "The old dog saw the [MASK]."
 HERE = Here(TEXT, None, "twin-bert", "attention")
@@ -33,6 +35,7 @@ def test_every_view_draws(view):
 
 @pytest.mark.parametrize(("view", "nonsense"), [
     ("All heads", {"layer": "0", "head": "13", "look": "<script>"}),
+    ("Through the layers", {"token": "99", "shares": "taste"}),
     ("Act", {"layer": "99", "head": "x", "off": "1-99", "cut": "a-b", "window": "17", "fed": "9"}),
 ])
 def test_a_link_with_nonsense_is_said_and_the_page_drawn(view, nonsense):
@@ -161,3 +164,16 @@ def test_the_csv_is_what_the_picture_shows(trace):
     content = list(trace.encoding.content)
     assert max(row) == pytest.approx(trace.attention_probs[0, 1, 1, content].max(), rel=1e-4)
     assert sum(p > 0 for p in row) == 1
+
+
+@pytest.mark.parametrize("shares", [attention_flow.LENGTHS, attention_flow.WEIGHTS])
+def test_the_stream_is_that_of_the_token_and_the_count_that_were_chosen(shares):
+    at = visit("attention", text=TEXT, view="Through the layers", token="3", shares=shares)
+    header = drawn(at, "flow")
+    trace = state.engine().run(TraceRequest(TEXT, parts=LENGTH_PARTS))
+    by_length = shares == attention_flow.LENGTHS
+    mixed = by_lengths(trace, state.engine().loaded()) if by_length else by_weights(trace)
+    assert np.allclose(header["arrays"]["shares"], flow(mixed, 3).shares, atol=1e-6)
+    assert header["rows"][header["target"]]["t"] == "dog"
+    gaps = state.engine().call(read_layers, TraceRequest(TEXT), 3, 1)
+    assert header["lens"] == [[gap.guesses[0].token, pytest.approx(gap.guesses[0].probability)] for gap in gaps]

@@ -220,3 +220,11 @@ def test_where_the_component_says_that_it_is_sends_it_nowhere(monkeypatch):
     assert address == {"layer": "4", "head": "1", "look": "map"}
     address["layer"] = "2"
     assert attention.jump() == {"number": 1, "address": "layer=2&head=1&look=map"}
+
+
+def test_the_stream_of_a_model_of_transformers_is_counted_by_its_weights(look, gpt2, gpt2_trace):
+    at = look(gpt2.name, "Through the layers", shares="vectors that are added", token="1")
+    assert "shares are counted by attention weights" in said(at)
+    header = drawn(at, "flow")
+    assert (header["lens"], header["kind"]) == ([], "causal")
+    assert [row["t"] for row in header["rows"]] == list(gpt2_trace.tokens)

@@ -12,6 +12,7 @@ from bert_core.figures.masking import percent
 from bert_core.measures import compare, reveal
 from bert_core.measures.compare import Question, Readers
 from bert_core.measures.cost import crossover
+from bert_core.measures.flow import LENGTH_PARTS, by_lengths, by_weights, flow
 from bert_core.measures.head_places import head_places
 from bert_core.measures.knowledge_neurons import neuron_shares, others_like, strongest
 from bert_core.measures.predictions import gap_distribution
@@ -198,3 +199,12 @@ def test_names_and_an_answer_are_found(engine):
 @pytest.mark.parametrize(("text", "word"), zip(TO_TRY, ("sun", "horse", "running"), strict=True))
 def test_the_sentences_to_try_have_a_good_first_guess(engine, text, word):
     assert guesses(engine, text)[0] == word
+
+
+def test_the_gap_is_made_of_cls_by_weights_more_than_by_vectors(engine):
+    step = LESSONS["attention"].steps[4]
+    trace = engine.run(TraceRequest(linked("attention", 4)["text"], parts=LENGTH_PARTS))
+    counted = by_weights(trace), by_lengths(trace, engine.loaded())
+    weights, lengths = (flow(mixed, trace.encoding.mask_positions[0]).shares[0, 0] for mixed in counted)
+    assert f"By the weights alone {said(weights)} of the gap is [CLS]" in step.notice
+    assert f"by the vectors that are really added {said(lengths)}" in step.notice

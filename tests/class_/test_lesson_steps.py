@@ -13,7 +13,7 @@ VIEWS = {
     "embeddings": ("The sum", "Switch off and shuffle"),
     "gap": ("Fill the gap", "Fill the gap", "Layer by layer", "The head"),
     "masking": ("80/10/10", "Paper tables"),
-    "attention": ("All heads", "All heads", "Step by step", "Step by step"),
+    "attention": ("All heads", "All heads", "Step by step", "Step by step", "Through the layers"),
     "proof": ("Act", "Attribution", "Swap vectors", "Neurons"),
     "both-ways": ("Side by side", "Reveal"),
     "cls": ("Answer",),

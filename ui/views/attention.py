@@ -17,7 +17,7 @@ from bert_core.trace import Array, TraceRequest
 from ui import components, controls, state
 from ui.state import Here
 
-VIEWS = ("All heads", "Step by step", "Roles", "Act", "Attribution", "bertviz", "Export")
+VIEWS = ("All heads", "Through the layers", "Step by step", "Roles", "Act", "Attribution", "bertviz", "Export")
 ELSEWHERE = "Where else does this head look?"
 #: Parameters of the address that say what is open.
 PLACE = ("layer", "head", "token", "look")

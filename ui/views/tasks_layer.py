@@ -89,7 +89,7 @@ def _token(trace: Trace, choices: Sequence[int], start: int) -> int:
     """The token that is looked at: one of `choices`, `start` before any is clicked."""
     fixed = sorted(set(range(len(trace))) - set(choices))
     chosen = chips.tokens(trace.encoding, "token", select="one", selected=(start,), fixed=fixed,
-                          label="Tokens; choose one to open its logit")
+                          label="Tokens; choose one to open its logit", opens=True)
     return chosen[0] if chosen else start
 
 
