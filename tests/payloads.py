@@ -56,12 +56,17 @@ def table_rows(at: AppTest, caption: str) -> list[list[str]]:
     return [[html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
 
 
+def all_drawn(at: AppTest, name: str) -> list[dict[str, Any]]:
+    """The payload of every component `name` on a page, in its order."""
+    return [unpack(element.proto.bytes) for element in at.get("bidi_component")
+            if element.proto.component_name == f"bothways.{name}"]
+
+
 def drawn(at: AppTest, name: str) -> dict[str, Any]:
     """The payload of the component `name` on a page."""
-    found = [element.proto for element in at.get("bidi_component")
-             if element.proto.component_name == f"bothways.{name}"]
+    found = all_drawn(at, name)
     assert found, f"no component {name} on the page"
-    return unpack(found[0].bytes)
+    return found[0]
 
 
 def is_ready(at: AppTest) -> dict[str, Any]:

@@ -28,7 +28,8 @@ KEYS = ("text", "pair", "model", "view", "layer", "head", "token", "mask", "at",
         "film", "frame", "experiment", "lesson", "room", "present", "changed", "explain", "nsp", "bertviz", "cost",
         "shown", "seed", "rate", "write", "behind", "other", "start", "segments", "tune", "look", "length", "tour",
         "fed", "opened", "edge", "guess", "pick", "temperature", "class",
-        "elsewhere", "count", "give", "also", "shares")
+        "elsewhere", "count", "give", "also", "shares",
+        "follow")
 #: Longest query string that is asked for, in characters.
 LONGEST_LINK = 6000
 #: Page, parameters that open its uploader, and name of the file.

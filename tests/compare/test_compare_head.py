@@ -12,7 +12,7 @@ from bert_core.figures.masking import percent
 from bert_core.measures.compare import NoReading
 from bert_core.measures.vocabulary_head import head_steps
 from bert_core.tasks.support import softmax
-from tests.payloads import drawn, is_ready, said, unpack, visit
+from tests.payloads import all_drawn, drawn, is_ready, said, visit
 
 TEXT = "The dog barked all night."
 GAP = "The [MASK] barked all night."
@@ -36,12 +36,6 @@ def test_nothing_is_read_before_the_start():
         head_steps(engine.loaded(), engine.run(TraceRequest(TEXT)), 0, [7])
 
 
-def strips(at) -> list[dict]:
-    """What each `operands` component on the page shows, from left to right."""
-    return [unpack(one.proto.bytes) for one in at.get("bidi_component")
-            if one.proto.component_name == "bothways.operands"]
-
-
 def sums(at) -> list[tuple[str, ...]]:
     """(sum, bias, logit, the run's own, probability) of each line of words."""
     words = re.sub(r"</?strong>", "", said(at)).replace("\N{NO-BREAK SPACE}", " ")
@@ -58,9 +52,9 @@ def test_both_end_at_the_probabilities_of_their_runs(is_true):
     at = visit("compare", text=GAP, behind="dog", opened="true", guess=tokenizer.token_of(number))
     is_ready(at)
     assert tokenizer.token_of(number) == at.session_state["guess"]
-    assert [row["name"].split(" at ")[0] for row in (one["rows"][0] for one in strips(at))] == ["“[MASK]”", "“the”"]
-    for shown, found, row, vector in zip(strips(at), sums(at), logits, (both.hidden_states[-1, 2],
-                                                                       left.hidden_states[-1, 1]), strict=True):
+    strips, vectors = all_drawn(at, "operands"), (both.hidden_states[-1, 2], left.hidden_states[-1, 1])
+    assert [one["rows"][0]["name"].split(" at ")[0] for one in strips] == ["“[MASK]”", "“the”"]
+    for shown, found, row, vector in zip(strips, sums(at), logits, vectors, strict=True):
         values = shown["arrays"]["values"]
         assert np.allclose(values[0], vector, atol=1e-6)
         assert np.allclose(values[3], values[1] * values[2], atol=1e-6)
@@ -81,11 +75,11 @@ def test_it_is_closed_until_it_is_asked_for_and_another_model_says_why_not(famil
     monkeypatch.setenv("BOTH_WAYS_MODEL", family("GPT-2"))
     at = visit("compare", text="the dog barked", opened="true")
     assert "runs through transformers: only a head on this explorer" in said(at)
-    assert len(strips(at)) == 1
+    assert len(all_drawn(at, "operands")) == 1
 
 
 def test_a_reader_with_pieces_of_its_own_says_so(family, monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_MODEL", family("BERT, causal"))
     at = visit("compare", text=TEXT, at="3", opened="true")
     assert "cuts words into pieces of its own: “barked” is none of them" in said(at)
-    assert len(strips(at)) == 1
+    assert len(all_drawn(at, "operands")) == 1

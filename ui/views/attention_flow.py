@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from bert_core.figures.flow import flow_payload, in_words
-from bert_core.measures.flow import LENGTH_PARTS, by_lengths, by_weights, flow
+from bert_core.measures.flow import LENGTH_PARTS, Flow, by_lengths, by_weights, flow
 from bert_core.measures.lens import read_layers
 from bert_core.measures.predictions import Gap
 from bert_core.model import Model
@@ -31,12 +31,22 @@ def draw(here: Here) -> None:
     counted = _counted(here, ours)
     asked = here.request(parts=LENGTH_PARTS if counted == LENGTHS else LENGTH_PARTS[:1])
     found = flow(state.or_stop(lambda: _mixed(asked)), position)
-    pieces = chips.describe(encoding)
-    header, arrays = flow_payload(found, pieces, position, _lens(here, position) if ours else ())
+    pieces, lens = chips.describe(encoding), _lens(here, position) if ours else ()
     with picture:
         notices.result(in_words(found, [_name(pieces, n) for n in range(len(pieces))], position))
-        kind = {"kind": state.loaded(here.model).config.attention_kind}
-        components.mount("flow", "flow", components.pack(header | kind, arrays))
+        mount("flow", found, pieces, position, state.loaded(here.model).config.attention_kind, lens)
+
+
+def mount(
+    key: str, found: Flow, pieces: Sequence[tuple[str, str]], position: int, kind: str, lens: Sequence[Gap] = ()
+) -> None:
+    """Draw one stream.
+
+    Args:
+        kind: 'bidirectional' or 'causal', which is its colour.
+    """
+    header, arrays = flow_payload(found, pieces, position, lens)
+    components.mount("flow", key, components.pack(header | {"kind": kind}, arrays))
 
 
 def _counted(here: Here, ours: bool) -> str:

@@ -11,7 +11,15 @@ from bert_core.figures import compare_cards as cards
 from bert_core.measures import compare
 from ui import components, controls, shell
 from ui.state import Here
-from ui.views import compare_experiment, compare_head, compare_masks, compare_reveal, compare_sentence, compare_writing
+from ui.views import (
+    compare_experiment,
+    compare_flow,
+    compare_head,
+    compare_masks,
+    compare_reveal,
+    compare_sentence,
+    compare_writing,
+)
 from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, readers_of, say
 
 #: The paper's argument (Devlin et al. 2018, section 1 and 3), in two sentences.
@@ -51,10 +59,15 @@ def side_by_side(here: Here) -> None:
     """BERT both ways, GPT, and BERT with its right side hidden, on one place."""
     asked = ask(here, with_guesses=True)
     picture = st.container()
-    is_open = controls.toggle("Open the numbers of one guess", "opened")
+    with controls.row():
+        follows = controls.toggle("Follow both guesses through the layers", "follow")
+        is_open = controls.toggle("Open the numbers of one guess", "opened")
     with picture:
-        readings = mount(asked, ("both", "left", "hidden"), compare_head.PARTS if is_open else ())
+        parts = {*compare_flow.PARTS * follows, *compare_head.PARTS * is_open}
+        readings = mount(asked, ("both", "left", "hidden"), tuple(sorted(parts)))
         say(cards.side_by_side_line(readings, asked.word))
+    if follows:
+        compare_flow.draw(readings)
     if is_open:
         compare_head.draw(asked, readings)
 
