@@ -121,7 +121,7 @@ def test_the_neurons_of_italy_speak_for_other_countries_too(engine):
 
 def test_only_who_sees_the_right_gets_it_right(engine):
     whole = linked("both-ways", 0)["text"]
-    assert linked("both-ways", 1)["text"] == whole
+    assert {linked("both-ways", n)["text"] for n in (1, 2)} == {whole}
     text = whole.replace("sun", "[MASK]")
     assert text in LESSONS["both-ways"].question
     assert "“sun” is hidden" in LESSONS["both-ways"].steps[0].do
@@ -208,3 +208,14 @@ def test_the_gap_is_made_of_cls_by_weights_more_than_by_vectors(engine):
     weights, lengths = (flow(mixed, trace.encoding.mask_positions[0]).shares[0, 0] for mixed in counted)
     assert f"By the weights alone {said(weights)} of the gap is [CLS]" in step.notice
     assert f"by the vectors that are really added {said(lengths)}" in step.notice
+
+
+def test_more_than_half_of_berts_guess_comes_from_the_right_and_nothing_of_gpts(engine):
+    text, notice = linked("both-ways", 1)["text"], LESSONS["both-ways"].steps[1].notice
+    both, left = engine.run_many([TraceRequest(text, masked=(2,), parts=LENGTH_PARTS),
+                                  TraceRequest(text, model="twin-gpt", parts=LENGTH_PARTS)])
+    given = flow(by_lengths(both, engine.loaded()), 2).shares[0, 3:-1].sum()
+    assert f"More than half of what reaches twin-bert's guess, {said(given)}," in notice
+    shares = flow(by_lengths(left, engine.loaded("twin-gpt")), 1).shares[0]
+    assert np.flatnonzero(shares).tolist() == [0, 1]
+    assert "All that twin-gpt has is [CLS] and “the”" in notice

@@ -15,7 +15,7 @@ VIEWS = {
     "masking": ("80/10/10", "Paper tables"),
     "attention": ("All heads", "All heads", "Step by step", "Step by step", "Through the layers"),
     "proof": ("Act", "Attribution", "Swap vectors", "Neurons"),
-    "both-ways": ("Side by side", "Reveal"),
+    "both-ways": ("Side by side", "Side by side", "Reveal"),
     "cls": ("Answer",),
     "nsp": ("Next sentence",),
     "meaning": ("By layer", "By layer"),
