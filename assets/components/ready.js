@@ -8,7 +8,7 @@ export default function (component) {
   bar.setAttribute("role", "status");
   requestAnimationFrame(() => {
     mendNavigation();
-    mendHistory();
+    mendHistory(text);
     closeSidebar();
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status));
     bar.setAttribute("data-text", text);

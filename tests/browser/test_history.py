@@ -87,3 +87,15 @@ def test_the_address_names_the_sentence_that_was_typed_over_a_masked_one(visitor
         visitor.in_address(f"text={text.replace(' ', '+')}")
     page.reload()
     shows(visitor, "The cat slept well.", "cat")
+
+
+def test_what_is_typed_while_no_run_has_begun_is_not_taken_for_what_is_on_screen(visitor):
+    page = visitor.open("masking", text=DOG)
+    hide(visitor, "barked")
+    typed = page.url.replace("dog", "cat")
+    page.evaluate("address => history.replaceState(history.state, '', address)", typed)
+    page.wait_for_timeout(800)  # longer than a drawn page takes to be at rest
+    assert "dog" in page.evaluate("window.__bwEntry.drawn")
+    visitor.type(LINE)
+    page.go_back()
+    shows(visitor, DOG, "barked")
