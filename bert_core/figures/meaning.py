@@ -111,8 +111,14 @@ def _hover(name: str) -> str:
     return f"{name}<br>layer %{{x}}: %{{y:.3f}}<extra></extra>"
 
 
-def map_figure(projection: Projection, found: Sequence[Occurrence], senses: Sequence[str]) -> go.Figure:
-    """Occurrences on the two main directions of exactly these vectors."""
+def map_figure(
+    projection: Projection, found: Sequence[Occurrence], senses: Sequence[str], ink: str = theme.INK["light"]
+) -> go.Figure:
+    """Occurrences on the two main directions of exactly these vectors, each with its number, counted from 1.
+
+    Args:
+        ink: colour of the page's text.
+    """
     figure = go.Figure()
     order = [*sorted(set(senses) - {YOURS}), *([YOURS] if YOURS in senses else [])]
     for n, sense in enumerate(order):
@@ -121,7 +127,9 @@ def map_figure(projection: Projection, found: Sequence[Occurrence], senses: Sequ
         colour, symbol = (theme.NEUTRAL, "star") if mine else _sense_look(n)
         figure.add_scatter(
             x=projection.points[rows, 0], y=projection.points[rows, 1], name="your sentence" if mine else sense,
-            mode="markers", marker={"size": 22 if mine else 16, "symbol": symbol, "color": colour, "opacity": 0.9},
+            mode="markers+text", text=[f" {i + 1}" for i in rows], textposition="middle right",
+            textfont={"size": 16, "color": ink},
+            marker={"size": 22 if mine else 16, "symbol": symbol, "color": colour, "opacity": 0.9},
             customdata=[_wrapped(found[i]) for i in rows], hovertemplate="%{customdata}<extra></extra>")
     first, second = (f"{100 * share:.0f} % of the variance" for share in projection.explained)
     theme.style(figure, f"first component ({first})", f"second component ({second})", height=560)

@@ -129,6 +129,7 @@ def test_the_map_has_a_mark_for_each_sense_and_a_star_for_the_visitor():
     assert [trace.name for trace in figure.data] == ["money", "river", "your sentence"]
     assert (list(river.x), list(river.y), list(money.x), list(mine.y)) == ([1, 7], [2, 8], [5], [4])
     assert river.customdata[1] == "sentence &lt;3&gt; of a bank"
+    assert ([*money.text], [*river.text], [*mine.text]) == ([" 3"], [" 1", " 4"], [" 2"])  # as in the list below it
     assert (mine.marker.symbol, mine.marker.color) == ("star", theme.NEUTRAL)
     assert (money.marker.color, river.marker.color) == theme.KINDS[:2]
     assert (money.marker.symbol, river.marker.symbol) == meaning.SYMBOLS[:2]

@@ -87,14 +87,14 @@ def draw_map(here: Here) -> None:
         return
     layer = _layer(words.found[0])
     projection = project(np.stack([one.states[layer] for one in words.found]))
-    components.chart(figures.map_figure(projection, words.found, words.senses), "meaning_map", Numbers(
+    components.chart(figures.map_figure(projection, words.found, words.senses, components.ink()), "meaning_map", Numbers(
         "Where each occurrence lies", ("sentence", "meaning", "first direction", "second direction"),
-        [(one.text, sense, *map(float, point))
-         for one, sense, point in zip(words.found, words.senses, projection.points)]))
+        [(f"{n} {one.text}", sense, *map(float, point))
+         for n, (one, sense, point) in enumerate(zip(words.found, words.senses, projection.points), 1)]))
     say(f"The two directions are fitted on exactly these {len(words.found)} points and hold "
         f"{100 * projection.explained.sum():.0f} % of their variance; what differs in the rest is not in the picture.")
-    rows = [(sense, one.text) for one, sense in zip(words.found, words.senses)]
-    lines([f"<b>{html.escape(_sense(sense))}</b>: {html.escape(text)}" for sense, text in rows])
+    rows = [(_sense(sense), one.text) for one, sense in zip(words.found, words.senses)]
+    lines([f"<b>{n}&ensp;{html.escape(sense)}</b>: {html.escape(text)}" for n, (sense, text) in enumerate(rows, 1)])
 
 
 def _sense(sense: str) -> str:
