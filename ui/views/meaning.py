@@ -85,9 +85,11 @@ def draw_map(here: Here) -> None:
     if len(words.found) < 3:
         say("A projection needs three occurrences.", strong=True)
         return
-    layer = _layer(words.found[0])
+    with words.below:
+        layer = _layer(words.found[0])
     projection = project(np.stack([one.states[layer] for one in words.found]))
-    components.chart(figures.map_figure(projection, words.found, words.senses, components.ink()), "meaning_map", Numbers(
+    figure = figures.map_figure(projection, words.found, words.senses, components.ink())
+    components.chart(figure, "meaning_map", Numbers(
         "Where each occurrence lies", ("sentence", "meaning", "first direction", "second direction"),
         [(f"{n} {one.text}", sense, *map(float, point))
          for n, (one, sense, point) in enumerate(zip(words.found, words.senses, projection.points), 1)]))

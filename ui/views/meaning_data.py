@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bert_core import TraceRequest
 from bert_core.figures.meaning import YOURS
@@ -30,11 +31,17 @@ FROM_SET = 8
 
 @dataclass(frozen=True)
 class WordSet:
-    """A word and where it occurs; `senses` has one entry an occurrence."""
+    """A word and where it occurs.
+
+    Attributes:
+        senses: one entry an occurrence.
+        below: the place below the word, for a control of the view's own.
+    """
 
     word: str
     found: tuple[Occurrence, ...]
     senses: tuple[str, ...]
+    below: DeltaGenerator
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,7 @@ def word_set(here: Here) -> WordSet | None:
     with left:
         chosen = controls.choice("Word", [*shipped, OWN], "word", _that_stands_here(here, shipped), as_list=True)
         word = controls.text("Your word", "own", "river", max_chars=60) if chosen == OWN else chosen
+        below = st.container()
     with right:
         mine = _own_sentences(here)
     if not word.strip():
@@ -73,7 +81,7 @@ def word_set(here: Here) -> WordSet | None:
     fresh = [text for text in mine if text not in sentences]
     found = first_occurrences(state.traces(_requests(here.model, [*sentences, *fresh])), word)
     all_senses = [*senses, *(YOURS for _ in fresh)]
-    result = WordSet(word, tuple(found), tuple(all_senses[one.sentence] for one in found))
+    result = WordSet(word, tuple(found), tuple(all_senses[one.sentence] for one in found), below)
     if len(found) < 2:
         say(f"“{word}” stands in {len(found)} sentence here; two are needed. Type sentences that have it.", strong=True)
         return None
