@@ -27,7 +27,8 @@ SCHEMES = ("light", "dark")
 #: README's pictures: file -> (page, parameters, scheme).
 README = {
     "masking": ("masking", {"text": "The babysitter opened the [MASK] and read the first chapter."}, "light"),
-    "attention": ("attention", {"text": "The children played in the park because they loved it."}, "light"),
+    "attention": ("attention", {"view": "Through the layers",
+                                "text": "The babysitter opened the [MASK] and read the first chapter."}, "light"),
     "compare": ("compare", {"text": "The babysitter opened the [MASK] and read the first chapter."}, "dark"),
 }
 

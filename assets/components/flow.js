@@ -34,7 +34,7 @@ function layOut(state, width, look) {
   pen.font = `${type}px ${look.font}`;
   const widest = Math.max(...state.texts.map((text) => pen.measureText(text).width));
   const left = Math.min(widest + pen.measureText(" 99.9 %").width + 16, width * (small ? 0.36 : 0.2));
-  const gap = Math.max(2, Math.min(7, 110 / count)), tall = Math.max(300, Math.min(430, 22 * count));
+  const gap = Math.max(2, Math.min(7, 76 / count)), tall = Math.max(300, Math.min(430, 20 * count));
   const top = (small || !state.lens.length ? 1.7 : 3.1) * type, bar = small ? 7 : 12;
   const x = state.columns.map((_, c) => left + (c * (width - left - bar - 2)) / Math.max(1, last));
   const tops = x.map((_, c) => {
