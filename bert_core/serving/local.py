@@ -88,6 +88,7 @@ class LocalEngine:
     def run(self, request: TraceRequest, visitor: str | None = None, keep: bool = True) -> Trace:
         return self.run_many([request], visitor, keep)[0]
 
+    @metrics.unanswered_counted()
     def run_many(
         self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True,
         seconds: float = DEADLINE,
@@ -124,6 +125,7 @@ class LocalEngine:
             yield from zip(missing[start:start + most], _answers(tickets, seconds), strict=True)
         del held
 
+    @metrics.unanswered_counted()
     def call(self, steps: Steps[Value], request: TraceRequest, *rest: Any, visitor: str | None = None,
              seconds: float = DEADLINE) -> Value:
         metrics.requests.inc()

@@ -13,11 +13,13 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import Counter, Gauge, Histogram, make_wsgi_app
+
+from bert_core.serving.waiting import Busy, NoMemory, Stopped, Superseded, TimedOut
 
 requests = Counter("both_ways_requests", "Trace requests, cached ones included")
 cache_hits = Counter("both_ways_cache_hits", "Trace requests answered from the cache")
@@ -25,6 +27,24 @@ batch_size = Histogram("both_ways_batch_size", "Sentences in one pass", buckets=
 latency = Histogram("both_ways_latency_seconds", "Call to answer, waiting included; calls that got none are not timed",
                     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
 waiting = Gauge("both_ways_waiting", "Requests in the queue")
+unanswered = Counter("both_ways_unanswered", "Calls that got no answer; refused: what this model or text can't be "
+                     "asked, failed: anything unforeseen", ["why"])
+
+#: Errors of the engine -> `why`.
+_WHY = {Busy: "busy", Superseded: "superseded", TimedOut: "timed_out", NoMemory: "no_memory", Stopped: "stopped"}
+for _why in (*_WHY.values(), "refused", "failed"):
+    unanswered.labels(_why)  # told as 0 from the start, so that a rate can be taken of the first one
+
+
+@contextlib.contextmanager
+def unanswered_counted() -> Iterator[None]:
+    """Count a call that ends in an error; the error goes on to who asked."""
+    try:
+        yield
+    except Exception as error:
+        known = next((why for kind, why in _WHY.items() if isinstance(error, kind)), None)
+        unanswered.labels(known or ("refused" if isinstance(error, ValueError) else "failed")).inc()
+        raise
 
 
 def tell_waiting(room: Sized) -> None:

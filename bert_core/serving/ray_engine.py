@@ -107,6 +107,7 @@ class RayEngine:
     def run(self, request: TraceRequest, visitor: str | None = None, keep: bool = True) -> Trace:
         return self.run_many([request], visitor, keep)[0]
 
+    @metrics.unanswered_counted()
     def run_many(self, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True) -> list[Trace]:
         started, drops = time.perf_counter(), self.cache.drops
         metrics.requests.inc(len(requests))
@@ -141,8 +142,8 @@ class RayEngine:
         if request.model in self._made_here:
             return self._here.call(steps, request, *rest, visitor=visitor)
         metrics.requests.inc()
-        ask = functools.partial(self._handle.call.remote, visitor, steps, self._named(request), *rest)
-        with self._calls.begin(visitor) as call:
+        with metrics.unanswered_counted(), self._calls.begin(visitor) as call:
+            ask = functools.partial(self._handle.call.remote, visitor, steps, self._named(request), *rest)
             return call.answer(call.send(ask), ask, ALTOGETHER * DEADLINE)
 
     def _named(self, request: TraceRequest) -> TraceRequest:

@@ -13,7 +13,7 @@ from prometheus_client import REGISTRY
 from bench._server import free_port
 from bert_core.serving import metrics
 from bert_core.serving.local import LocalEngine
-from bert_core.serving.waiting import WaitingRoom
+from bert_core.serving.waiting import Busy, NoMemory, Superseded, WaitingRoom
 from bert_core.trace import TraceRequest
 from tests.serving.http import fetch
 from tests.waiting import gate_passes, wait_until
@@ -106,6 +106,46 @@ ONE, WRONG, NOWHERE = TraceRequest("dog"), TraceRequest("dog", masked=(99,)), Tr
 def test_everything_is_counted_once_however_it_ends(counted, ask, expected):
     """A pass counts its sentences once it is through; only a call that has its answer is timed."""
     assert counted(ask) == expected
+
+
+def breaks(loaded, request):
+    yield
+    raise KeyError("unforeseen")
+
+
+WHY = ("busy", "superseded", "timed_out", "no_memory", "stopped", "refused", "failed")
+
+
+def unanswered() -> dict[str, float]:
+    return {why: REGISTRY.get_sample_value("both_ways_unanswered_total", {"why": why}) for why in WHY}
+
+
+@pytest.mark.parametrize(("ask", "why"), [
+    (lambda engine: engine.run_many([ONE, TraceRequest("cat")]), None),
+    (lambda engine: engine.call(two_steps, ONE), None),
+    (lambda engine: engine.run_many([ONE, WRONG]), "refused"),
+    (lambda engine: engine.run(NOWHERE), "refused"),
+    (lambda engine: engine.call(ends_badly, ONE), "refused"),
+    (lambda engine: engine.call(breaks, ONE), "failed"),
+    (lambda engine: engine.run_many([TraceRequest("a dog")], seconds=1e-9), "timed_out"),
+    (lambda engine: (engine.close(), engine.run(TraceRequest("two dogs"))), "stopped"),
+], ids=["answered", "steps", "wrong", "no such model", "steps that fail", "steps that break", "late", "closed"])
+def test_a_call_without_an_answer_is_counted_once_by_why(tiny_bert, ask, why):
+    engine, before = LocalEngine(tiny_bert), unanswered()
+    with contextlib.suppress(ValueError, KeyError):
+        ask(engine)
+    engine.close()
+    assert {name: count - before[name] for name, count in unanswered().items()} == {
+        name: float(name == why) for name in WHY}
+
+
+@pytest.mark.parametrize(("error", "why"), [
+    (Busy, "busy"), (Superseded, "superseded"), (NoMemory, "no_memory"), (OSError, "failed")])
+def test_the_errors_of_the_engine_have_names_of_their_own(error, why):
+    before = unanswered()[why]
+    with pytest.raises(error), metrics.unanswered_counted():
+        raise error("x")
+    assert unanswered()[why] == before + 1
 
 
 def test_what_waits_is_told_at_any_moment(tiny_bert, monkeypatch):

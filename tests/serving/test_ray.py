@@ -105,6 +105,13 @@ def test_the_clusters_requests_are_counted_once(engine, tiny_bert):
     assert counted(lambda: engine.run(TraceRequest("dog", masked=(99,)))) == [1, 0, 0]
     for request in (there, here):
         assert counted(lambda request=request: engine.call(leave_one_out, request, Target("nsp", 0))) == [1, 0, 0]
+        refused = REGISTRY.get_sample_value("both_ways_unanswered_total", {"why": "refused"})
+        wrong = replace(request, masked=(99,))
+        with pytest.raises(ValueError, match="99"):
+            engine.run(wrong)
+        with pytest.raises(ValueError, match="99"):
+            engine.call(leave_one_out, wrong, Target("nsp", 0))
+        assert REGISTRY.get_sample_value("both_ways_unanswered_total", {"why": "refused"}) == refused + 2
 
 
 def test_a_replica_killed_under_load_loses_nothing(engine, tiny_bert):
