@@ -4,10 +4,11 @@
 export default function (component) {
   const { parentElement, data } = component;
   const state = readFlow(unpack(data));
+  const button = child(parentElement, "button", "bw-flow-play", { type: "button", title: "Layer by layer, from the last to the input" });
   const box = child(parentElement, "div", "bw-flow-box");
   const line = child(parentElement, "p", "bw-readout", { "aria-live": "polite" });
   const draw = () => keepFocus(box, () => drawFlow(box, line, state, theme(parentElement)));
-  draw();
+  build(button, state, draw);
   numbersTable(parentElement, `Share of each token in what reaches ${rowName(state, state.target)} of the last layer`,
     ["token", ...state.columns], () => state.rows.map((row, r) =>
       [rowName(state, r), ...state.columns.map((_, c) => share(state, c, r))]));
@@ -21,6 +22,24 @@ function readFlow(state) {
   state.texts = state.rows.map((row) => row.t);
   return state;
 }
+// The picture grows from the last layer to the input, a layer at a time: `state.from` is the leftmost column drawn.
+const LAYER_MS = 1100;
+function build(button, state, draw) {
+  const show = (from) => {
+    state.from = from;
+    if (from === 0) clearInterval(button.__bwTimer), (button.__bwTimer = null);
+    button.textContent = button.__bwTimer ? "❚❚ Pause" : wantsStill() ? "◀ Next layer" : "▶ Build up";
+    draw();
+  };
+  button.onclick = () => {
+    const last = state.columns.length - 1, begins = state.from === 0;
+    if (button.__bwTimer) { clearInterval(button.__bwTimer); button.__bwTimer = null; show(state.from); return; }
+    if (!wantsStill()) button.__bwTimer = setInterval(() => show(button.isConnected ? Math.max(0, state.from - 1) : 0), LAYER_MS);
+    show(begins ? last : wantsStill() ? state.from - 1 : state.from);
+  };
+  show(0);
+}
+
 function share({ arrays, rows }, column, row) { return arrays.shares.data[column * rows.length + row]; }
 // What row `to` after layer `layer` + 1 takes from row `from` below it.
 function band({ arrays, rows }, layer, to, from) { return arrays.edges.data[(layer * rows.length + to) * rows.length + from]; }
@@ -35,7 +54,7 @@ function layOut(state, width, look) {
   const widest = Math.max(...state.texts.map((text) => pen.measureText(text).width));
   const left = Math.min(widest + pen.measureText(" 99.9 %").width + 16, width * (small ? 0.36 : 0.2));
   const gap = Math.max(2, Math.min(7, 76 / count)), tall = Math.max(300, Math.min(430, 20 * count));
-  const top = (small || !state.lens.length ? 1.7 : 3.1) * type, bar = small ? 7 : 12;
+  const top = 3.1 * type, bar = small ? 7 : 12;
   const x = state.columns.map((_, c) => left + (c * (width - left - bar - 2)) / Math.max(1, last));
   const tops = x.map((_, c) => {
     let y = top + (c === last ? (gap * (count - 1)) / 2 : 0); // the last column is one bar
@@ -63,7 +82,7 @@ function drawFlow(box, line, state, look) {
   const { element, context } = canvas(box, "bw-flow", place.width, place.height,
     `What reaches ${rowName(state, state.target)} of the last layer, from the input on the left through ${state.columns.length - 1} layers; arrow keys read the bars`);
   const last = state.columns.length - 1, at = (box.__bwAt ??= { c: 0, r: null });
-  at.c = Math.min(at.c, last);
+  at.c = Math.max(state.from, Math.min(at.c, last));
   if (at.r !== null) at.r = Math.min(at.r, state.rows.length - 1);
   const show = () => {
     paint(context, state, place, all, at, look);
@@ -72,7 +91,7 @@ function drawFlow(box, line, state, look) {
   const find = (event) => {
     const frame = element.getBoundingClientRect();
     const px = ((event.clientX - frame.left) * place.width) / frame.width, py = ((event.clientY - frame.top) * place.height) / frame.height;
-    const c = px < place.x[0] ? 0 : nearest(place.x, px - place.bar / 2);
+    const c = Math.max(state.from, nearest(place.x, px - place.bar / 2));
     const r = state.rows.findIndex((_, r) => share(state, c, r) > 0 && py <= place.tops[c][r] + share(state, c, r) * place.tall + place.gap / 2);
     return { c, r: r < 0 ? state.rows.length - 1 : r };
   };
@@ -85,7 +104,7 @@ function drawFlow(box, line, state, look) {
     if (!step) return;
     event.preventDefault();
     const r = at.r === null ? state.target : at.r + step[1];
-    go({ c: Math.max(0, Math.min(last, at.c + step[0])), r: Math.max(0, Math.min(state.rows.length - 1, r)) });
+    go({ c: Math.max(state.from, Math.min(last, at.c + step[0])), r: Math.max(0, Math.min(state.rows.length - 1, r)) });
   };
   show();
 }
@@ -110,12 +129,13 @@ function paint(context, state, place, all, at, look) {
   const hue = flowHue(state.kind, look), quiet = mix(look.paper, look.ink, 0.66);
   context.clearRect(0, 0, place.width, place.height);
   for (const one of all) {
+    if (one.layer < state.from) continue;
     const lit = at.r !== null && ((one.layer === at.c && one.from === at.r) || (one.layer === at.c - 1 && one.to === at.r));
     const own = one.to === one.from, strong = lit ? 0.85 : at.r === null ? (own ? 0.34 : 0.42) : 0.13;
     paintBand(context, place, one, rgb(own && !lit ? mix(look.ink, look.paper, 0.45) : hue, strong));
   }
   context.textBaseline = "middle";
-  state.columns.forEach((name, c) => paintColumn(context, state, place, c, name, { ink: rgb(look.ink), hue: rgb(hue), quiet: rgb(quiet), at, look }));
+  state.columns.forEach((name, c) => c >= state.from && paintColumn(context, state, place, c, name, { ink: rgb(look.ink), hue: rgb(hue), quiet: rgb(quiet), at, look }));
   paintNames(context, state, place, look, quiet);
 }
 
@@ -142,33 +162,35 @@ function paintColumn(context, state, place, c, name, { ink, hue, quiet, at, look
     context.fillStyle = r === state.target ? hue : at.c === c && at.r === r ? ink : quiet;
     context.fillRect(place.x[c], place.tops[c][r], place.bar, Math.max(share(state, c, r) * place.tall, share(state, c, r) > 0 ? 0.5 : 0));
   });
-  const last = c === state.columns.length - 1, right = last || (c === 0 && place.small); // a phone has no room right of "input"
-  const middle = place.x[c] + (right ? place.bar : c === 0 ? 0 : place.bar / 2);
-  context.textAlign = right ? "right" : c === 0 ? "left" : "center";
+  const last = c === state.columns.length - 1, room = (place.x[1] - place.x[0]) * 0.94;
+  if (place.small && room < 34 && c % 3) return; // twelve layers on a phone
+  const middle = place.x[c] + (last ? place.bar : c === 0 ? 0 : place.bar / 2);
+  context.textAlign = last ? "right" : c === 0 ? "left" : "center";
   context.font = `600 ${place.type * (place.small ? 0.84 : 0.94)}px ${look.font}`;
   context.fillStyle = ink;
   context.fillText(place.small && c > 0 ? String(c) : name, middle, 0.7 * place.type);
-  const guess = state.lens[c], room = (place.x[1] - place.x[0]) * 0.94;
+  const guess = state.lens[c];
   if (place.small || !guess) return;
   context.font = `${0.9 * place.type}px ${look.font}`;
   context.fillStyle = quiet;
   context.fillText(fitText(context, `\u2068${guess[0]}\u2069 ${percent(guess[1])}`, room), middle, 2 * place.type);
 }
 
-// The tokens left of the input, each beside its bar; one that has no room there is left to the line and the table.
+// The tokens left of the first column, each beside its bar; one that has no room there is left to the line and the table.
 function paintNames(context, state, place, look, quiet) {
   let free = place.top - 1;
+  const c = state.from;
   context.textAlign = "right";
   state.rows.forEach((row, r) => {
-    const high = share(state, 0, r) * place.tall, y = place.tops[0][r] + high / 2, size = Math.min(place.type, Math.max(0.8 * place.type, high + place.gap));
+    const high = share(state, c, r) * place.tall, y = place.tops[c][r] + high / 2, size = Math.min(place.type, Math.max(0.8 * place.type, high + place.gap));
     if (high === 0 || y - 0.42 * size < free) return;
     free = y + 0.42 * size;
     context.font = `${r === state.target ? 600 : 400} ${size}px ${look.font}`;
     context.fillStyle = row.k === "special" || row.k === "others" ? rgb(quiet) : rgb(look.ink);
-    const said = percent(share(state, 0, r)), wide = context.measureText(` ${said}`).width;
-    context.fillText(`${fitText(context, row.t, place.left - wide - 10)}`, place.x[0] - 8 - wide, y);
+    const said = percent(share(state, c, r)), wide = context.measureText(` ${said}`).width;
+    context.fillText(`${fitText(context, row.t, place.left - wide - 10)}`, place.x[c] - 8 - wide, y);
     context.fillStyle = rgb(quiet);
-    context.fillText(said, place.x[0] - 8, y);
+    context.fillText(said, place.x[c] - 8, y);
   });
 }
 

@@ -40,3 +40,42 @@ def test_another_token_of_the_stream_is_chosen_and_stays_chosen_when_it_is_click
         visitor.after(run)
         visitor.in_address("token=2")
         expect(first).to_have_attribute("aria-selected", "true")
+
+
+def leftmost(page) -> str:
+    """What the line says of the first column that is drawn."""
+    picture = page.locator("canvas.bw-flow")
+    picture.focus()
+    for _ in range(8):
+        picture.press("ArrowLeft")
+    return page.locator("p.bw-readout").inner_text().split(",")[0]
+
+
+def test_who_wants_no_motion_builds_the_stream_up_layer_by_layer(visitor):
+    visitor.page.emulate_media(reduced_motion="reduce")
+    page = visitor.open("attention", text=TEXT, view="Through the layers")
+    assert leftmost(page) == "At the input"
+    button = page.get_by_role("button", name="Next layer")
+    for column in ("After layer 6", "After layer 5", "After layer 4"):
+        button.click()
+        assert leftmost(page) == column
+    for _ in range(4):
+        button.click()
+    assert leftmost(page) == "At the input"
+
+
+def test_the_stream_builds_itself_up_and_can_be_held(visitor):
+    page = visitor.open("attention", text=TEXT, view="Through the layers")
+    button = page.locator(".bw-flow-play")
+    button.click()
+    expect(button).to_contain_text("Pause")
+    button.click()
+    expect(button).to_contain_text("Build up")
+    held = leftmost(page)
+    assert held.startswith("After layer")
+    page.wait_for_timeout(1500)
+    assert leftmost(page) == held
+    button.click()
+    expect(button).to_contain_text("Pause")
+    expect(button).to_contain_text("Build up", timeout=20_000)
+    assert leftmost(page) == "At the input"
