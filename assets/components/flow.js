@@ -162,15 +162,17 @@ function paintColumn(context, state, place, c, name, { ink, hue, quiet, at, look
     context.fillStyle = r === state.target ? hue : at.c === c && at.r === r ? ink : quiet;
     context.fillRect(place.x[c], place.tops[c][r], place.bar, Math.max(share(state, c, r) * place.tall, share(state, c, r) > 0 ? 0.5 : 0));
   });
-  const last = c === state.columns.length - 1, room = (place.x[1] - place.x[0]) * 0.94;
-  if (place.small && room < 34 && c % 3) return; // twelve layers on a phone
+  const count = state.columns.length - 1, last = c === count, pitch = place.x[1] - place.x[0], narrow = place.small || pitch < 100;
+  if (place.small && pitch < 36 && c % 3) return; // twelve layers on a phone
   const middle = place.x[c] + (last ? place.bar : c === 0 ? 0 : place.bar / 2);
   context.textAlign = last ? "right" : c === 0 ? "left" : "center";
   context.font = `600 ${place.type * (place.small ? 0.84 : 0.94)}px ${look.font}`;
   context.fillStyle = ink;
-  context.fillText(place.small && c > 0 ? String(c) : name, middle, 0.7 * place.type);
+  context.fillText(narrow && c > 0 ? String(c) : name, middle, 0.7 * place.type);
   const guess = state.lens[c];
-  if (place.small || !guess) return;
+  const every = narrow ? Math.max(2, Math.ceil(100 / pitch)) : 1; // of twelve layers every second has room for its guess
+  if (place.small || !guess || (count - c) % every) return;
+  const room = pitch * (narrow ? every * (c === 0 || last ? 0.58 : 0.68) : 0.94);
   context.font = `${0.9 * place.type}px ${look.font}`;
   context.fillStyle = quiet;
   context.fillText(fitText(context, `\u2068${guess[0]}\u2069 ${percent(guess[1])}`, room), middle, 2 * place.type);
