@@ -22,20 +22,23 @@ function readFlow(state) {
   state.texts = state.rows.map((row) => row.t);
   return state;
 }
+
 // The picture grows from the last layer to the input, a layer at a time: `state.from` is the leftmost column drawn.
 const LAYER_MS = 1100;
 function build(button, state, draw) {
+  const stop = () => { clearInterval(button.__bwTimer); button.__bwTimer = null; };
   const show = (from) => {
     state.from = from;
-    if (from === 0) clearInterval(button.__bwTimer), (button.__bwTimer = null);
+    if (from === 0) stop();
     button.textContent = button.__bwTimer ? "❚❚ Pause" : wantsStill() ? "◀ Next layer" : "▶ Build up";
     draw();
   };
+  const grow = () => show(button.isConnected ? state.from - 1 : 0);
   button.onclick = () => {
-    const last = state.columns.length - 1, begins = state.from === 0;
-    if (button.__bwTimer) { clearInterval(button.__bwTimer); button.__bwTimer = null; show(state.from); return; }
-    if (!wantsStill()) button.__bwTimer = setInterval(() => show(button.isConnected ? Math.max(0, state.from - 1) : 0), LAYER_MS);
-    show(begins ? last : wantsStill() ? state.from - 1 : state.from);
+    const isWhole = state.from === 0, isPlaying = Boolean(button.__bwTimer);
+    if (isPlaying) stop();
+    else if (!wantsStill()) button.__bwTimer = setInterval(grow, LAYER_MS);
+    show(isWhole ? state.columns.length - 1 : wantsStill() ? state.from - 1 : state.from);
   };
   show(0);
 }
@@ -81,23 +84,25 @@ function drawFlow(box, line, state, look) {
   const place = layOut(state, Math.max(280, box.clientWidth), look), all = bands(state, place);
   const { element, context } = canvas(box, "bw-flow", place.width, place.height,
     `What reaches ${rowName(state, state.target)} of the last layer, from the input on the left through ${state.columns.length - 1} layers; arrow keys read the bars`);
-  const last = state.columns.length - 1, at = (box.__bwAt ??= { c: 0, r: null });
-  at.c = Math.max(state.from, Math.min(at.c, last));
+  const at = (box.__bwAt ??= { c: 0, r: null }); // the bar that is read: its column, and its row or none
+  at.c = Math.max(state.from, Math.min(at.c, state.columns.length - 1));
   if (at.r !== null) at.r = Math.min(at.r, state.rows.length - 1);
   const show = () => {
     paint(context, state, place, all, at, look);
     line.textContent = at.r === null ? "Point at a bar, or tap it: where it comes from, and where it goes." : inWords(state, at);
   };
-  const find = (event) => {
-    const frame = element.getBoundingClientRect();
-    const px = ((event.clientX - frame.left) * place.width) / frame.width, py = ((event.clientY - frame.top) * place.height) / frame.height;
-    const c = Math.max(state.from, nearest(place.x, px - place.bar / 2));
-    const r = state.rows.findIndex((_, r) => share(state, c, r) > 0 && py <= place.tops[c][r] + share(state, c, r) * place.tall + place.gap / 2);
-    return { c, r: r < 0 ? state.rows.length - 1 : r };
+  flowEvents(element, state, place, at, show);
+  show();
+}
+
+function flowEvents(element, state, place, at, show) {
+  const last = state.columns.length - 1;
+  const go = ({ c, r }) => {
+    if (c === at.c && r === at.r) return;
+    Object.assign(at, { c, r: r !== null && share(state, c, r) === 0 ? state.target : r }); // where there is no bar: its own
+    show();
   };
-  const go = (to) => { if (to.c !== at.c || to.r !== at.r) { Object.assign(at, to); if (share(state, at.c, at.r) === 0) at.r = state.target; show(); } };
-  element.onpointermove = (event) => go(find(event));
-  element.onclick = (event) => go(find(event));
+  element.onpointermove = element.onclick = (event) => go(barUnder(event, element, state, place));
   element.onpointerleave = () => go({ c: at.c, r: null });
   element.onkeydown = (event) => {
     const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key];
@@ -106,7 +111,15 @@ function drawFlow(box, line, state, look) {
     const r = at.r === null ? state.target : at.r + step[1];
     go({ c: Math.max(state.from, Math.min(last, at.c + step[0])), r: Math.max(0, Math.min(state.rows.length - 1, r)) });
   };
-  show();
+}
+
+function barUnder(event, element, state, place) {
+  const frame = element.getBoundingClientRect();
+  const x = ((event.clientX - frame.left) * place.width) / frame.width, y = ((event.clientY - frame.top) * place.height) / frame.height;
+  const c = Math.max(state.from, nearest(place.x, x - place.bar / 2));
+  const ends = (r) => place.tops[c][r] + share(state, c, r) * place.tall + place.gap / 2;
+  const r = state.rows.findIndex((_, r) => share(state, c, r) > 0 && y <= ends(r));
+  return { c, r: r < 0 ? state.rows.length - 1 : r };
 }
 
 function nearest(places, x) { return places.reduce((best, at, n) => (Math.abs(at - x) < Math.abs(places[best] - x) ? n : best), 0); }
@@ -121,85 +134,4 @@ function inWords(state, { c, r }) {
   const to = c < state.columns.length - 1 ? parts((n) => band(state, c, n, r), "It goes to") : "";
   const guess = state.lens[c] && r === state.target ? ` The head would answer “${state.lens[c][0]}” here, ${percent(state.lens[c][1])}.` : "";
   return `${where}, ${name}: ${percent(share(state, c, r))} of all.${from && `${from}.`}${to && `${to}.`}${guess}`;
-}
-
-// --- painting ----------------------------------------------------------------
-
-function paint(context, state, place, all, at, look) {
-  const hue = flowHue(state.kind, look), quiet = mix(look.paper, look.ink, 0.66);
-  context.clearRect(0, 0, place.width, place.height);
-  for (const one of all) {
-    if (one.layer < state.from) continue;
-    const lit = at.r !== null && ((one.layer === at.c && one.from === at.r) || (one.layer === at.c - 1 && one.to === at.r));
-    const own = one.to === one.from, strong = lit ? 0.85 : at.r === null ? (own ? 0.34 : 0.42) : 0.13;
-    paintBand(context, place, one, rgb(own && !lit ? mix(look.ink, look.paper, 0.45) : hue, strong));
-  }
-  context.textBaseline = "middle";
-  state.columns.forEach((name, c) => c >= state.from && paintColumn(context, state, place, c, name, { ink: rgb(look.ink), hue: rgb(hue), quiet: rgb(quiet), at, look }));
-  paintNames(context, state, place, look, quiet);
-}
-
-// The colour of both ways or of one way, as --bw-both and --bw-oneway of tokens.css.
-function flowHue(kind, { dark }) {
-  if (kind === "causal") return dark ? [240, 137, 74] : MEANING.oneway;
-  return dark ? [86, 180, 233] : MEANING.both;
-}
-
-function paintBand(context, place, { layer, high, y0, y1 }, colour) {
-  if (high < 0.15) return;
-  const a = place.x[layer] + place.bar, b = place.x[layer + 1], half = (a + b) / 2;
-  context.fillStyle = colour;
-  context.beginPath();
-  context.moveTo(a, y0);
-  context.bezierCurveTo(half, y0, half, y1, b, y1);
-  context.lineTo(b, y1 + high);
-  context.bezierCurveTo(half, y1 + high, half, y0 + high, a, y0 + high);
-  context.fill();
-}
-
-function paintColumn(context, state, place, c, name, { ink, hue, quiet, at, look }) {
-  state.rows.forEach((_, r) => {
-    context.fillStyle = r === state.target ? hue : at.c === c && at.r === r ? ink : quiet;
-    context.fillRect(place.x[c], place.tops[c][r], place.bar, Math.max(share(state, c, r) * place.tall, share(state, c, r) > 0 ? 0.5 : 0));
-  });
-  const count = state.columns.length - 1, last = c === count, pitch = place.x[1] - place.x[0], narrow = place.small || pitch < 100;
-  if (place.small && pitch < 36 && c % 3) return; // twelve layers on a phone
-  const middle = place.x[c] + (last ? place.bar : c === 0 ? 0 : place.bar / 2);
-  context.textAlign = last ? "right" : c === 0 ? "left" : "center";
-  context.font = `600 ${place.type * (place.small ? 0.84 : 0.94)}px ${look.font}`;
-  context.fillStyle = ink;
-  context.fillText(narrow && c > 0 ? String(c) : name, middle, 0.7 * place.type);
-  const guess = state.lens[c];
-  const every = narrow ? Math.max(2, Math.ceil(100 / pitch)) : 1; // of twelve layers every second has room for its guess
-  if (place.small || !guess || (count - c) % every) return;
-  const room = pitch * (narrow ? every * (c === 0 || last ? 0.58 : 0.68) : 0.94);
-  context.font = `${0.9 * place.type}px ${look.font}`;
-  context.fillStyle = quiet;
-  context.fillText(fitText(context, `\u2068${guess[0]}\u2069 ${percent(guess[1])}`, room), middle, 2 * place.type);
-}
-
-// The tokens left of the first column, each beside its bar; one that has no room there is left to the line and the table.
-function paintNames(context, state, place, look, quiet) {
-  let free = place.top - 1;
-  const c = state.from;
-  context.textAlign = "right";
-  state.rows.forEach((row, r) => {
-    const high = share(state, c, r) * place.tall, y = place.tops[c][r] + high / 2, size = Math.min(place.type, Math.max(0.8 * place.type, high + place.gap));
-    if (high === 0 || y - 0.42 * size < free) return;
-    free = y + 0.42 * size;
-    context.font = `${r === state.target ? 600 : 400} ${size}px ${look.font}`;
-    context.fillStyle = row.k === "special" || row.k === "others" ? rgb(quiet) : rgb(look.ink);
-    const said = percent(share(state, c, r)), wide = context.measureText(` ${said}`).width;
-    context.fillText(`${fitText(context, row.t, place.left - wide - 10)}`, place.x[c] - 8 - wide, y);
-    context.fillStyle = rgb(quiet);
-    context.fillText(said, place.x[c] - 8, y);
-  });
-}
-
-// As much of a text as fits, with a dot for the rest.
-function fitText(context, text, room) {
-  if (context.measureText(text).width <= room) return text;
-  const signs = [...text];
-  while (signs.length > 1 && context.measureText(`${signs.join("")}…`).width > room) signs.pop();
-  return `${signs.join("")}…`;
 }
