@@ -147,11 +147,11 @@ def test_tour_is_offered_once_and_walks_the_pages(new_visitor):
     visitor = new_visitor()
     page = visitor.open()
     page.get_by_role("link", name="Take the tour").click()
-    expect(page.get_by_text("1 of 5")).to_be_visible()
+    expect(page.get_by_text("1 of 6")).to_be_visible()
     page.get_by_role("button", name="Next stop").click()
     page.wait_for_url("**/tokens*")
     page.get_by_role("button", name="End the tour").click()
-    expect(page.get_by_text("2 of 5")).to_have_count(0)
+    expect(page.get_by_text("2 of 6")).to_have_count(0)
     visitor.open("masking", text="x")
     expect(page.get_by_text("Take the tour")).to_have_count(0)
 

@@ -42,7 +42,7 @@ def test_the_tour_shows_the_views_that_its_words_speak_of():
         if stop is not tour.stops()[-1]:
             at.button(key="_tour_next").click().run()
     assert seen == [("masking", "Fill the gap"), ("tokens", "Step by step"), ("attention", "All heads"),
-                    ("compare", "Side by side"), ("class", "Lessons")]
+                    ("attention", "Through the layers"), ("compare", "Side by side"), ("class", "Lessons")]
 
 
 LEADS = [(path.stem, view) for path in sorted(shell.PROSE.glob("*.toml"))
