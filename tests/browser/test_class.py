@@ -206,18 +206,18 @@ def test_what_to_notice_is_folded_until_a_prediction_and_a_prediction_outlives_a
 def test_the_address_after_a_step_opens_the_same_view_again(visitor):
     """The page of lessons has views of its own under the same name."""
     lesson = lessons()[6]
-    assert dict(lesson.steps[1].link)["view"] == "Reveal"
+    assert dict(lesson.steps[2].link)["view"] == "Reveal"
     page = visitor.open("class", view="Lessons", lesson=f"7. {lesson.title}")
-    for step, address in ((2, "**/compare?*view=Reveal*"), (1, "**/compare?*"), (2, "**/compare?*view=Reveal*")):
+    for step, address in ((3, "**/compare?*view=Reveal*"), (1, "**/compare?*"), (3, "**/compare?*view=Reveal*")):
         page.locator(f".st-key-_step_{lesson.key}_{step} button").click()
         page.wait_for_url(address)
         visitor.wait_ready()
-        if step == 2:
+        if step == 3:
             page.get_by_role("button", name="Reveal", exact=True).wait_for()
         page.get_by_test_id("stSidebarNavLink").filter(has_text="Class").first.click()
         page.wait_for_url("**/class*")
         visitor.wait_ready()
-    page.locator(f".st-key-_step_{lesson.key}_2 button").click()
+    page.locator(f".st-key-_step_{lesson.key}_3 button").click()
     page.wait_for_url("**/compare?*view=Reveal*")
     visitor.wait_ready()
     page.reload()
