@@ -1,9 +1,10 @@
 """From a key press to the new picture in Chromium, against an empty Streamlit page in the same run.
 
-Cases: masking/12 and attention/64 tokens on the shipped model. The time runs
-from the input event to the first painted frame after the page's sign that it
-has drawn; the pause for typing is set to 0 and reported as `pause_ms` (what
-people get). Sides alternate; BENCH_KEYPRESS_REPEATS sets how often (40).
+Cases: masking/12, attention/64 and stream/12 tokens (Attention, through the
+layers) on the shipped model. The time runs from the input event to the first
+painted frame after the page's sign that it has drawn; the pause for typing is
+set to 0 and reported as `pause_ms` (what people get). Sides alternate;
+BENCH_KEYPRESS_REPEATS sets how often (40).
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def run() -> dict[str, dict[str, float]]:
     with serve(BOTH_WAYS_PAUSE="0ms") as app, serve(EMPTY_PAGE) as least, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         empty = open_page(browser, least.address)
-        for case, name, words in (("masking/12", "masking", 10), ("attention/64", "attention", 62)):
+        for case, name, words in (("masking/12", "masking", 10), ("attention/64", "attention", 62),
+                                  ("stream/12", "attention?view=Through+the+layers", 10)):
             page = open_page(browser, f"{app.address}/{name}")
             results[case] = measure(page, empty, words, repeats)
             page.context.close()
