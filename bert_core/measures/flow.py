@@ -70,7 +70,7 @@ def by_lengths(trace: Trace, loaded: Loaded) -> Array:
     What token i takes from j is the sum over heads of weight x value x output
     projection; for j = i its own vector is added, the residual. LayerNorm's
     centring and its weight act on each part; its division acts on all alike.
-    Biases belong to nobody (Kobayashi et al. 2021, arXiv 2109.07152, section 3).
+    Biases belong to nobody (after Kobayashi et al. 2021, arXiv 2109.07152).
 
     Args:
         trace: with LENGTH_PARTS, made by `loaded`.

@@ -39,6 +39,10 @@ def test_the_hidden_word_is_a_mask_in_berts_stream_and_gives_nothing_to_gpts(pag
     assert given in said(page)
 
 
+def test_where_nothing_stands_right_of_the_gap_it_is_said():
+    assert "There is no word right of the gap." in said(visit("compare", text="The [MASK]", follow="true"))
+
+
 def test_without_the_switch_nothing_is_followed():
     assert all_drawn(visit("compare", text=GAP), "flow") == []
 

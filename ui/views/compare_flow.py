@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -19,52 +20,65 @@ from ui.views.compare_ask import say
 READERS, PARTS = ("both", "left"), LENGTH_PARTS
 
 
+class _Stream(NamedTuple):
+    """A reader, the position that it guesses from, and what reaches it there."""
+
+    reading: Reading
+    row: int
+    flow: Flow
+
+
 def draw(readings: Mapping[str, Reading]) -> None:
     """What the right side gives to each, and the two streams side by side.
 
     Args:
         readings: made with PARTS.
     """
-    found = {reader: _followed(readings[reader]) for reader in READERS if reader in readings}
-    given = [f"**{_share(_from_the_right(readings[reader], stream))}** in {readings[reader].models[0]}"
-             for reader, stream in found.items()]
-    say(f"Of what reaches the guess, the words right of the gap give {', '.join(given)}.")
-    for column, (reader, stream) in zip(st.columns(2, gap="large"), found.items(), strict=False):
+    found = [_followed(readings[reader]) for reader in READERS if reader in readings]
+    if not found:
+        return  # the cards say why neither reader answers
+    say(_from_the_right(found))
+    for column, stream in zip(st.columns(2, gap="large"), found, strict=False):
         with column:
-            _one(readings[reader], stream)
-    say(f"Shares are counted by {_counted(readings)}. Grey is what a token keeps of its own, coloured what it takes "
+            _one(stream)
+    say(f"Shares are counted by {_counted(found)}. Grey is what a token keeps of its own, coloured what it takes "
         "from others.", "cmp-small")
 
 
-def _share(value: float) -> str:
-    return percent(value) if value else "nothing"
-
-
-def _followed(reading: Reading) -> Flow:
+def _followed(reading: Reading) -> _Stream:
     """The stream that reaches the token which guesses: by vectors where they can be seen, else by weights."""
-    loaded, trace = state.loaded(reading.models[0]), reading.trace
-    mixed = by_lengths(trace, loaded) if isinstance(loaded.model, Model) else by_weights(trace)
-    return flow(mixed, asking_row(trace, reading.positions))
+    trace, row = reading.trace, asking_row(reading.trace, reading.positions)
+    mixed = by_lengths(trace, state.loaded(reading.models[0])) if _is_ours(reading) else by_weights(trace)
+    return _Stream(reading, row, flow(mixed, row))
 
 
-def _counted(readings: Mapping[str, Reading]) -> str:
+def _is_ours(reading: Reading) -> bool:
+    return isinstance(state.loaded(reading.models[0]).model, Model)
+
+
+def _from_the_right(found: Sequence[_Stream]) -> str:
+    """How much the words behind the hidden one give to each."""
+    given = []
+    for reading, _, stream in found:
+        words = [n for n in reading.trace.encoding.content if n > max(reading.positions)]
+        if not words:
+            return "There is no word right of the gap."
+        share = float(stream.shares[0, words].sum())
+        given.append(f"**{percent(share) if share else 'nothing'}** in {reading.models[0]}")
+    return f"Of what reaches the guess, the words right of the gap give {', '.join(given)}."
+
+
+def _counted(found: Sequence[_Stream]) -> str:
     """How the shares of these readers are counted."""
-    models = [state.loaded(readings[reader].models[0]).model for reader in READERS if reader in readings]
     names = {True: "the vectors that are added", False: "attention weights where transformers runs the model"}
-    return ", ".join(names[one] for one in sorted({isinstance(model, Model) for model in models}, reverse=True))
+    return ", ".join(names[one] for one in sorted({_is_ours(stream.reading) for stream in found}, reverse=True))
 
 
-def _one(reading: Reading, found: Flow) -> None:
+def _one(stream: _Stream) -> None:
+    reading, row, found = stream
     trace = reading.trace
     pieces = [("[MASK]", "mask") if n in trace.request.masked else piece
               for n, piece in enumerate(chips.describe(trace.encoding))]
-    row = asking_row(trace, reading.positions)
     say(f"**{NAMES[reading.reader]}** · {reading.models[0]} guesses from “{pieces[row][0]}” at position {row}",
         "cmp-small")
     attention_flow.mount(f"flow_{reading.reader}", found, pieces, row, trace.attention_kind)
-
-
-def _from_the_right(reading: Reading, found: Flow) -> float:
-    """Share of the input's words behind the hidden one."""
-    words = [n for n in reading.trace.encoding.content if n > max(reading.positions)]
-    return float(found.shares[0, words].sum())
