@@ -8,7 +8,7 @@ function mendHistory(text) {
   const entry = window.__bwEntry ?? watchHistory();
   const asked = new URLSearchParams(location.search).get("text");
   if (asked === null || asked === text) entry.isAhead = false;
-  setTimeout(() => rest(entry), 500); // a short run's states may come as one
+  rest(entry); // a short run's states may come as one, and its end is then no change of the state
 }
 
 function scriptState() { return document.querySelector("[data-testid=stApp]")?.getAttribute("data-test-script-state"); }

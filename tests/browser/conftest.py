@@ -19,6 +19,8 @@ CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-
 #: The widest of the document and of Streamlit's column, in pixels.
 WIDEST = """Math.max(document.documentElement.scrollWidth,
                      document.querySelector('[data-testid=stMain]')?.scrollWidth ?? 0)"""
+#: How many times slower than it is the browser's processor is made, to find what only fails on an old laptop.
+SLOWER = float(os.environ.get("BOTH_WAYS_TEST_SLOWER", "1"))
 expect.set_options(timeout=PATIENCE)
 
 
@@ -136,6 +138,8 @@ def new_visitor(browser: Browser, address: str) -> Iterator:
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
+        if SLOWER != 1:
+            context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
         visitor = Visitor(page, address)
         visitors.append(visitor)
 
