@@ -20,7 +20,7 @@ import torch
 from bert_core.bertviz_offline import SHIM, VENDOR
 from bert_core.figures.attention import heads_payload
 from bert_core.trace import Trace
-from ui import components
+from ui import components, served
 
 #: Sets window.painted, in ms since navigation, once what was drawn before it has been painted.
 PAINTED = "requestAnimationFrame(() => requestAnimationFrame(() => { window.painted = performance.now(); }));"
@@ -75,7 +75,7 @@ def serving() -> Iterator[Site]:
 
 def our_page(site: Site, trace: Trace, layer: int) -> str:
     """Build the payload and the page that draws it; gives back its path."""
-    js, css = components.source("attention")
+    js, css = served.source("attention")
     script = js.replace("export default function (component)", "function start(component)")
     site.put("/ours.bin", components.pack(*heads_payload(trace, layer)), "application/octet-stream")
     site.put("/ours.html", f"""<!doctype html><meta charset="utf-8"><body style="margin:16px;{THEME}">

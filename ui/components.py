@@ -2,26 +2,23 @@
 
 A component NAME is assets/components/NAME.js (its default export draws), with
 its parts NAME.*.js before it and NAME.css if it has one; `_base.js` and
-`tokens.css` stand before every one.
+`tokens.css` stand before every one (ui/served.py sends them).
 Data travels as raw bytes: equal bytes are not sent again and draw nothing anew.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import struct
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from bert_core.figures import theme
-from ui import tables
+from ui import served, tables
 
-FOLDER = Path(__file__).resolve().parent.parent / "assets" / "components"
 #: Array types that JavaScript has a view for (float16 is decoded by _base.js).
 DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
 
@@ -66,24 +63,9 @@ def quantise(probabilities: np.ndarray) -> np.ndarray:
     return np.rint(255.0 * np.sqrt(np.clip(probabilities, 0.0, 1.0))).astype(np.uint8)
 
 
-@functools.cache
-def source(name: str) -> tuple[str, str]:
-    """JS and CSS of a component; the newline in front keeps Streamlit from taking it for a path."""
-    base = (FOLDER / "_base.js").read_text(encoding="utf-8")
-    files = [*sorted(FOLDER.glob(f"{name}.*.js")), FOLDER / f"{name}.js"]
-    own = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    css = (FOLDER / "tokens.css").read_text(encoding="utf-8")
-    extra = FOLDER / f"{name}.css"
-    if extra.exists():
-        css += extra.read_text(encoding="utf-8")
-    return f"\n{base}\n{own}\n", f"\n{css}\n"
-
-
 @st.cache_resource(show_spinner=False)
 def _renderer(name: str, isolated: bool) -> Callable[..., Any]:
-    js, css = source(name)
-    # Outside a shadow root a style sheet would reach the whole page: assets/app.css serves there.
-    return st.components.v2.component(f"bothways.{name}", js=js, css=css if isolated else None, isolate_styles=isolated)
+    return st.components.v2.component(f"bothways.{name}", js=served.loader(name), isolate_styles=isolated)
 
 
 def mount(

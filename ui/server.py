@@ -17,6 +17,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from ui import served
+from ui.head import NameFonts
+from ui.packed import SendPacked
 from ui.sockets import DropWhatComesTooLate
 from ui.visitors import GiveCookie
 
@@ -39,13 +42,13 @@ class Start:
 
     @property
     def routes(self) -> list[Route]:
-        """/ready on the explorer's own port."""
-        return [Route("/ready", self._answer, methods=["GET", "HEAD"])]
+        """/ready on the explorer's own port, and what its pages fetch."""
+        return [Route("/ready", self._answer, methods=["GET", "HEAD"]), *served.routes()]
 
     @property
     def middleware(self) -> list[Middleware]:
         """What every answer of the server goes through."""
-        return [Middleware(GiveCookie), Middleware(DropWhatComesTooLate)]
+        return [Middleware(GiveCookie), Middleware(DropWhatComesTooLate), Middleware(SendPacked), Middleware(NameFonts)]
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:

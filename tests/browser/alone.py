@@ -6,7 +6,7 @@ import base64
 
 from playwright.sync_api import Browser, Page
 
-from ui import components
+from ui import served
 
 #: Gives the component its data: the same parent each time, messages kept in `sent`.
 DRAW = """(raw) => {
@@ -25,7 +25,7 @@ class Alone:
         self.page: Page = browser.new_page(**window)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        script, style = components.source(name)
+        script, style = served.source(name)
         self.page.add_style_tag(content=LOOK)
         self.page.add_script_tag(content=script.replace("export default function", "window.mount = function"),
                                  type="module")

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.alone import DRAW
-from ui import components
+from ui import components, served
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -24,7 +24,7 @@ def page(browser: Browser) -> Iterator[Page]:
     made.clock.install(time=0)
     errors: list[str] = []
     made.on("pageerror", lambda error: errors.append(str(error)))
-    script = components.source("live_film")[0].replace("export default function", "window.mount = function")
+    script = served.source("live_film")[0].replace("export default function", "window.mount = function")
     made.add_script_tag(content=script, type="module")
     made.wait_for_function("() => !!window.mount")
     made.clock.pause_at(60_000)

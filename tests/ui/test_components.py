@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from tests.payloads import unpack
-from ui import components
+from ui import components, served
 
 ANY_ARRAY = st.sampled_from(components.DTYPES).flatmap(
     lambda dtype: arrays(dtype, array_shapes(min_dims=1, max_dims=3, max_side=5),
@@ -75,7 +75,7 @@ def test_words_are_of_the_list_or_refused(value):
         assert value not in ("left", "right")
 
 
-@pytest.mark.parametrize("path", sorted(components.FOLDER.glob("*.js")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(served.COMPONENTS.glob("*.js")), ids=lambda path: path.name)
 def test_scripts_ask_for_nothing_outside_and_write_no_html(path):
     source = path.read_text(encoding="utf-8")
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", source)

@@ -14,7 +14,7 @@ import streamlit as st
 from bert_core.figures.attention import heads_payload, map_csv
 from bert_core.measures.attention import shown_map
 from bert_core.trace import Trace, TraceRequest
-from ui import components, state
+from ui import components, served, state
 from ui.state import Here
 from ui.views import attention
 
@@ -71,7 +71,7 @@ def standalone(trace: Trace, layer: int, head: int, look: str = "") -> str:
     small = 2 * trace.attention_probs.size <= FILE_BYTES
     header, arrays = heads_payload(trace, layer, head, every_layer=small)
     data = base64.b64encode(components.pack({**header, "look": look, "standalone": True}, arrays)).decode("ascii")
-    js, css = components.source("attention")
+    js, css = served.source("attention")
     script = js.replace("export default function (component)", "function start(component)").replace("</", "<\\/")
     sentence = html.escape(" / ".join(filter(None, (trace.encoding.text, trace.encoding.pair))))
     return PAGE.format(model=html.escape(trace.model), sentence=sentence, css=css, script=script, data=data)

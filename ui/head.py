@@ -1,0 +1,93 @@
+"""The head of every page names small fonts before Streamlit's scripts ask for their large ones.
+
+Each is a part of one of Streamlit's (scripts/make_fonts.py): 90 kB in place of
+1.1 MB on a first visit. Of two faces of one name the later counts where it has
+the character; for any other character the browser fetches Streamlit's.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.gzip import GZipMiddleware
+
+from ui import served
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+#: What the fonts of text have: Latin, and the signs that the pages use.
+TEXT = ("U+0020-007E, U+00A0-00FF, U+03A3, U+03C1, U+2000-209F, U+2190-2193, U+2205, U+2212, U+221A, U+2423, "
+        "U+25A0-25FF, U+2713, U+2717")
+#: File -> what @font-face says of it.
+FACES = {
+    "sans": f"font-family: 'Source Sans'; font-weight: 100 900; unicode-range: {TEXT}",
+    "italic": f"font-family: 'Source Sans'; font-weight: 100 900; font-style: italic; unicode-range: {TEXT}",
+    "serif": f"font-family: 'Source Serif'; font-weight: 100 900; unicode-range: {TEXT}",
+    "icons": "font-family: 'Material Symbols Rounded'; font-weight: 400; font-display: block",
+}
+#: Where Streamlit has its large font of text fetched at once.
+PRELOAD = re.compile(r"<link\s+rel=\"preload\"\s+href=\"[^\"]*SourceSans[^\"]*\"[^>]*>")
+#: Streamlit asks for its whole font of icons before there is one on the page; a page's own icons fetch theirs.
+ASK_LATER = """<script>
+{ const load = document.fonts.load.bind(document.fonts);
+  document.fonts.load = (font, ...text) =>
+    font.includes("Material Symbols") ? Promise.resolve([]) : load(font, ...text); }
+</script>"""
+#: What a request for a page must not say: its answer is changed here, and compressed after that.
+UNSAID = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
+
+
+class NameFonts:
+    """ASGI middleware for pages of HTML; everything else goes through as it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._packing = GZipMiddleware(self._name, minimum_size=1000)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_visit = scope["type"] == "http" and scope["method"] == "GET"
+        is_visit = is_visit and "text/html" in Headers(scope=scope).get("accept", "")
+        await (self._packing if is_visit else self.app)(scope, receive, send)
+
+    async def _name(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start: Message | None = None
+        body = b""
+
+        async def change(message: Message) -> None:
+            nonlocal start, body
+            if message["type"] == "http.response.start" and is_page(message):
+                start = message
+                return
+            if start is None:
+                await send(message)
+                return
+            body += message.get("body", b"")
+            if not message.get("more_body", False):
+                changed = with_fonts(body)
+                headers = MutableHeaders(raw=list(start["headers"]))
+                headers["content-length"] = str(len(changed))
+                await send({**start, "headers": headers.raw})
+                await send({"type": "http.response.body", "body": changed})
+
+        said = [(name, value) for name, value in scope["headers"] if name.lower() not in UNSAID]
+        await self.app({**scope, "headers": said}, receive, change)
+
+
+def is_page(start: Message) -> bool:
+    """Whether an answer that begins so is a page."""
+    return start["status"] == 200 and Headers(raw=start["headers"]).get("content-type", "").startswith("text/html")
+
+
+@functools.lru_cache(maxsize=4)
+def with_fonts(page: bytes) -> bytes:
+    """The page of Streamlit with the small fonts in its head; one without a head is left as it is."""
+    rules = "".join(f"@font-face {{ {face}; src: url({served.address(name, 'woff2')}) format('woff2') }}\n"
+                    for name, face in FACES.items())
+    early = "".join(f'<link rel="preload" href="{served.address(name, "woff2")}" as="font" crossorigin>\n'
+                    for name in ("sans", "icons"))
+    text = PRELOAD.sub("", page.decode("utf-8", "replace"))
+    return text.replace("</head>", f"{early}<style>\n{rules}</style>\n{ASK_LATER}\n</head>", 1).encode()
