@@ -34,3 +34,4 @@ def end(page: str) -> None:
     if page not in rooms.NOT_SHOWN:
         presenter.keep_view(page)
         rooms.publish(page)
+    rooms.drawn()

@@ -14,9 +14,10 @@ import streamlit as st
 from bert_core.figures.masking import percent
 from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState, tidy_code
 from ui import going, notices, state, visitors
+from ui.bell import BELL
 
-#: Seconds between a follower's looks at the room, and between a teacher's.
-PULSE, TEACHERS_PULSE = 0.5, 2.0
+#: Seconds between a follower's own looks at the room, whom the bell calls when there is news, and between a teacher's.
+PULSE, TEACHERS_PULSE = 10.0, 2.0
 #: Parameter of the address that names the room one follows, so that a reload comes back into it.
 ADDRESS = "room"
 #: Pages that a teacher visits without taking the class along.
@@ -26,7 +27,7 @@ NOT_SHOWN = ("class",)
 @st.cache_resource(show_spinner=False)
 def registry() -> Rooms:
     """All rooms of this process."""
-    return Rooms()
+    return Rooms(changed=BELL.ring)
 
 
 def teaching() -> tuple[str, str] | None:
@@ -95,6 +96,7 @@ def join(code: str) -> None:
 def let_go() -> None:
     """Stop following."""
     room = st.session_state.pop("_following", None)
+    BELL.wait_no_more()
     if room is not None:
         registry().leave(*room)
     state.set_param(ADDRESS, None)
@@ -171,12 +173,21 @@ def publish(page: str) -> str:
     return ""
 
 
+def drawn() -> None:
+    """This run's picture is drawn: the class may draw what is new, and who follows is called at a new address."""
+    if teaching() is not None:
+        BELL.ring_now(teaching()[0])
+    elif following() is not None:
+        BELL.moved()
+
+
 @st.fragment(run_every=PULSE)
 def _follow() -> None:
     """Look at the room; go along if the teacher moved on, and draw the page anew for who has let go."""
     if following() is None:
         st.rerun()
     code, seat = following()
+    BELL.wait_for(code)  # before the look: what is new after it rings
     try:
         room = registry().follow(code, seat)
     except RoomError as problem:
@@ -210,7 +221,7 @@ def _vote(code: str, seat: str, poll: Poll) -> None:
         if st.form_submit_button("Send"):
             _take_guess(code, seat, word, poll)
     said, line = st.session_state.get("_guess_said", ("", ""))
-    if said == f"{code} {poll.number}":  # it stays, although the room is looked at twice a second
+    if said == f"{code} {poll.number}":  # it stays, although the room is looked at again and again
         st.html(line)
 
 

@@ -5,6 +5,7 @@ torch is imported by the thread that loads, so that the server answers at once.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import sys
@@ -18,6 +19,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from ui import served
+from ui.bell import BELL
 from ui.head import NameFonts
 from ui.packed import SendPacked
 from ui.sockets import DropWhatComesTooLate
@@ -53,6 +55,7 @@ class Start:
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
         """Begin to load, and don't wait for it; when the server is told to stop, end what would outlive it."""
+        BELL.hang_in(asyncio.get_running_loop())
         every_page_through_app()
         ask_nobody_outside()
         keep_files_until_fetched()

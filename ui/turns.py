@@ -4,12 +4,14 @@ Python runs one thread at a time. Sixty scripts started together would share it
 in slices and all end last; one after the other they end spread over the same
 time, so half of the class has its picture in half of it. A script that waits
 for the engine gives its turn away meanwhile, so that the engine still sees many
-requests at once.
+requests at once. A class that follows its teacher draws after whoever has done
+something: the teacher's own next key among them.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -23,7 +25,9 @@ class Turns:
     """Turns at drawing, held by threads."""
 
     def __init__(self, at_a_time: int = AT_A_TIME, patience: float = PATIENCE) -> None:
-        self._free = threading.Semaphore(at_a_time)
+        self._lock = threading.Lock()
+        self._free = at_a_time  # more than none only while nobody waits
+        self._lines: tuple[deque[threading.Event], ...] = deque(), deque()
         self._patience = patience
         self._mine = threading.local()
 
@@ -33,8 +37,13 @@ class Turns:
         return getattr(self._mine, "held", False)
 
     @contextmanager
-    def one(self) -> Iterator[None]:
-        """Wait for a turn, for as long as patience lasts, and give it back at the end."""
+    def one(self, follows: bool = False) -> Iterator[None]:
+        """Wait for a turn, for as long as patience lasts, and give it back at the end.
+
+        Args:
+            follows: this thread waits until nobody does who doesn't follow.
+        """
+        self._mine.line = int(follows)
         self._take()
         try:
             yield
@@ -54,12 +63,29 @@ class Turns:
             self._take()
 
     def _take(self) -> None:
-        self._mine.held = self._free.acquire(timeout=self._patience)
+        called, line = threading.Event(), self._lines[self._mine.line]
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                called.set()
+            else:
+                line.append(called)
+        called.wait(self._patience)
+        with self._lock:
+            self._mine.held = called.is_set()
+            if not self._mine.held:
+                line.remove(called)
 
     def _give(self) -> None:
-        if self.held:
-            self._mine.held = False
-            self._free.release()
+        if not self.held:
+            return
+        self._mine.held = False
+        with self._lock:
+            line = next((line for line in self._lines if line), None)
+            if line is None:
+                self._free += 1
+            else:
+                line.popleft().set()
 
 
 #: The turns of this server's sessions.

@@ -71,6 +71,24 @@ def test_a_student_sees_what_is_typed_within_a_second(new_visitor):
     assert sorted(lags)[3] < 1.0, f"half of the time the student's page lagged {lags} seconds behind"
 
 
+def test_a_class_is_called_and_need_not_ask(new_visitor):
+    """By itself a student's page looks every ten seconds only; what a student does meanwhile changes nothing."""
+    teacher, student = new_visitor(), new_visitor()
+    student.open("masking", room=open_room(teacher))
+    student.page.get_by_text("Following room").wait_for()
+    go_to(teacher, "Masking")
+    for n in range(4):
+        text = f"The teacher typed [MASK] number {n}."
+        assert teach(teacher, student, text) < 5.0
+        run = student.run_number()
+        student.page.get_by_role("option", name="typed").click()
+        student.after(run)
+        student.in_address("mask=3")
+    teacher.type("Nobody hid a [MASK] here.")
+    student.wait_ready("Nobody hid a [MASK] here.")
+    expect(student.page.locator("[role=option][aria-selected=true]")).to_have_count(0)
+
+
 def test_letting_go_and_typing_alone(new_visitor):
     teacher, student, witness = new_visitor(), new_visitor(), new_visitor()
     code = open_room(teacher)

@@ -330,3 +330,27 @@ def test_a_visitors_third_room_ends_the_one_left_longest(rooms, clock):
         rooms.teacher_state(*second)
     for room in (first, third, *others):
         assert rooms.teacher_state(*room)
+
+
+def test_who_waits_is_told_of_what_is_new_and_of_nothing_else():
+    told: list[str] = []
+    rooms = Rooms(changed=told.append)
+    code, key = rooms.open()
+
+    def tells(act, *about) -> bool:
+        before = len(told)
+        act(code, key, *about)
+        assert set(told) <= {code}
+        return len(told) > before
+
+    assert tells(rooms.show, MASKING)
+    assert not tells(rooms.show, MASKING)
+    assert tells(rooms.show, View("tokens"))
+    assert not tells(rooms.teacher_state)
+    assert tells(rooms.ask, "the [MASK] slept")
+    assert tells(rooms.reveal)
+    assert tells(rooms.answer, 1, "twin-bert", [("dog", 0.4)])
+    assert tells(rooms.end_poll)
+    with pytest.raises(RoomError):
+        rooms.show(code, "another key", MASKING)
+    assert tells(rooms.close)

@@ -58,7 +58,8 @@ def test_a_slow_page_holds_nobody_up_for_longer_than_patience():
         assert time.perf_counter() - began < 5
     with turns.one():  # who went on without a turn gave none back
         assert turns.held
-        assert not turns._free.acquire(blocking=False)
+        in_threads(1, draw)
+        assert held == [False, False]
 
 
 def test_a_page_that_stops_or_fails_gives_its_turn_back():
@@ -69,3 +70,28 @@ def test_a_page_that_stops_or_fails_gives_its_turn_back():
     assert not turns.held
     with turns.one():
         assert turns.held
+
+
+def test_who_follows_draws_after_everybody_else_and_in_order():
+    turns, drawn = Turns(1, patience=20), []
+
+    def draw(number, follows):
+        with turns.one(follows):
+            drawn.append(number)
+
+    with turns.one():
+        threads = [threading.Thread(target=draw, args=(number, number < 3)) for number in range(5)]
+        for number, thread in enumerate(threads):
+            thread.start()
+            while sum(map(len, turns._lines)) <= number:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join(20)
+    assert drawn == [3, 4, 0, 1, 2]
+
+
+def test_who_lost_patience_is_not_called():
+    turns = Turns(1, patience=0.02)
+    with turns.one():
+        in_threads(3, lambda _: turns.one().__enter__())
+    assert turns._free == 1
