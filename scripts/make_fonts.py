@@ -3,7 +3,7 @@
     python -m pip install fonttools==4.68.0 brotli==1.2.1
     PYTHONPATH=. python scripts/make_fonts.py
 
-Those of text keep the characters that ui/head.py names, the headings' serif also
+Those of text keep the characters that ui/look.py names, the headings' serif also
 only the weights 400 to 700 of its drawing for 32 pixels; the icons are those that Streamlit's scripts and
 the explorer's pages name. For any other character a browser fetches Streamlit's
 font. Parts of a font that reserves its name must have another one (OFL 1.1, 3).
@@ -20,7 +20,7 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 from fontTools.varLib import instancer
 
-from ui import head
+from ui import look
 
 ROOT = Path(__file__).resolve().parent.parent
 THEIRS = Path(find_spec("streamlit").origin).parent / "static" / "static"
@@ -45,11 +45,11 @@ def save(font: TTFont, name: str, family: str) -> None:
 
 
 def text(font: TTFont) -> TTFont:
-    """Its characters of ui/head.py."""
+    """Its characters of ui/look.py."""
     options = subset.Options(layout_features=["kern", "liga", "calt", "ccmp", "locl", "mark", "mkmk", "lnum", "tnum"],
                              name_IDs=["*"])
     part = subset.Subsetter(options)
-    part.populate(unicodes=subset.parse_unicodes(head.TEXT))
+    part.populate(unicodes=subset.parse_unicodes(look.TEXT))
     part.subset(font)
     return font
 

@@ -1,4 +1,4 @@
-"""What a browser fetches once and keeps: the components' code and styles, and small fonts.
+"""What a browser fetches once and keeps: the style of the pages, the components' code and styles, and small fonts.
 
 An address is bothways/NAME.HASH.EXT, below the folder that the pages are in; the
 hash is of what is in it, so a browser never asks again. A message of Streamlit
@@ -66,20 +66,23 @@ def files() -> dict[str, tuple[bytes, str]]:
     """Name with its hash -> content and media type, of everything there is."""
     modules = sorted({path.stem for path in COMPONENTS.glob("*.js") if "." not in path.stem} - {"_base"})
     fonts = sorted(path.stem for path in FONTS.glob("*.woff2"))
-    return {**{_named(name, "js"): (content(name, "js"), "text/javascript") for name in modules},
+    return {_named("app", "css"): (content("app", "css"), "text/css"),
+            **{_named(name, "js"): (content(name, "js"), "text/javascript") for name in modules},
             **{_named(name, "woff2"): (content(name, "woff2"), "font/woff2") for name in fonts}}
 
 
 def address(name: str, kind: str) -> str:
-    """Of a component ('js') or a font ('woff2'), from the folder that the pages are in."""
+    """Of a component ('js'), a font ('woff2') or the style ('app', 'css'), from the folder that the pages are in."""
     return f"{PLACE}/{_named(name, kind)}"
 
 
 @functools.cache
 def content(name: str, kind: str) -> bytes:
-    """A font, or a component as one module with its style."""
+    """A font, the style of the pages, or a component as one module with its style."""
     if kind == "woff2":
         return (FONTS / f"{name}.woff2").read_bytes()
+    if kind == "css":
+        return b"".join(path.read_bytes() for path in sorted(ASSETS.glob(f"{name}*.css")))
     js, css = source(name)
     return (js.replace("export default function", "function drawComponent") + WITHIN_STYLE % json.dumps(css)).encode()
 

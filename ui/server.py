@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from ui import served
 from ui.bell import BELL
-from ui.head import NameFonts
+from ui.look import AddLook
 from ui.packed import SendPacked
 from ui.sockets import DropWhatComesTooLate
 from ui.visitors import GiveCookie
@@ -50,7 +50,7 @@ class Start:
     @property
     def middleware(self) -> list[Middleware]:
         """What every answer of the server goes through."""
-        return [Middleware(GiveCookie), Middleware(DropWhatComesTooLate), Middleware(SendPacked), Middleware(NameFonts)]
+        return [Middleware(GiveCookie), Middleware(DropWhatComesTooLate), Middleware(SendPacked), Middleware(AddLook)]
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:

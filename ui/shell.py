@@ -81,8 +81,8 @@ def frame(page: st.Page) -> None:
     visitors.current()
     classroom.begin(name)
     words = prose(name, state.open_view())
-    style = _style() + (NO_SENTENCE if name in OWN_SENTENCE else "")
-    st.html(f"<style>{style}</style>" + words.heading + tour.offer(not page.url_path))
+    style = f"<style>{NO_SENTENCE}</style>" if name in OWN_SENTENCE else ""
+    st.html(style + words.heading + tour.offer(not page.url_path))
     classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
     if is_back and not is_sent and not going.is_by_history():
@@ -264,8 +264,3 @@ def inline(text: str) -> str:
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
     escaped = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", escaped)
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", escaped)
-
-
-@functools.cache
-def _style() -> str:
-    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "assets").glob("app*.css")))

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 
 from tests.browser.conftest import Visitor
 from tests.browser.waiting import holds
-from ui import head, served
+from ui import look, served
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -78,7 +78,7 @@ def test_a_first_visit_is_small_and_the_second_fetches_nothing_anew(keeper, name
     wire = Wire.of(visitor.page)
     visitor.open(name)
     assert 300 * KIB < sum(wire.fetched.values()) + sum(map(len, wire.messages)) < most * KIB
-    assert wire.fonts() == set(head.FACES)
+    assert wire.fonts() == set(look.FACES)
     wire.empty()
     visitor.page.reload()
     visitor.wait_ready()

@@ -1,8 +1,13 @@
-"""The head of every page names small fonts before Streamlit's scripts ask for their large ones.
+"""What a page of HTML has beside Streamlit's own: the explorer's style, and small fonts.
 
-Each is a part of one of Streamlit's (scripts/make_fonts.py): 90 kB in place of
-1.1 MB on a first visit. Of two faces of one name the later counts where it has
-the character; for any other character the browser fetches Streamlit's.
+The style is fetched once. Sent by the script it would go out again with every
+heading, and to every student whom a room's bell calls. It stands last, so of
+two rules that weigh the same it is the one that counts.
+
+Each font is a part of one of Streamlit's (scripts/make_fonts.py): 90 kB in place
+of 1.1 MB on a first visit. The head names them before Streamlit's scripts ask
+for the large ones. Of two faces of one name the later counts where it has the
+character; for any other character the browser fetches Streamlit's.
 """
 
 from __future__ import annotations
@@ -41,19 +46,19 @@ ASK_LATER = """<script>
 UNSAID = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 
 
-class NameFonts:
+class AddLook:
     """ASGI middleware for pages of HTML; everything else goes through as it is."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._packing = GZipMiddleware(self._name, minimum_size=1000)
+        self._packing = GZipMiddleware(self._add, minimum_size=1000)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_visit = scope["type"] == "http" and scope["method"] == "GET"
         is_visit = is_visit and "text/html" in Headers(scope=scope).get("accept", "")
         await (self._packing if is_visit else self.app)(scope, receive, send)
 
-    async def _name(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _add(self, scope: Scope, receive: Receive, send: Send) -> None:
         start: Message | None = None
         body = b""
 
@@ -67,7 +72,7 @@ class NameFonts:
                 return
             body += message.get("body", b"")
             if not message.get("more_body", False):
-                changed = with_fonts(body)
+                changed = with_look(body)
                 headers = MutableHeaders(raw=list(start["headers"]))
                 headers["content-length"] = str(len(changed))
                 await send({**start, "headers": headers.raw})
@@ -83,11 +88,13 @@ def is_page(start: Message) -> bool:
 
 
 @functools.lru_cache(maxsize=4)
-def with_fonts(page: bytes) -> bytes:
-    """The page of Streamlit with the small fonts in its head; one without a head is left as it is."""
+def with_look(page: bytes) -> bytes:
+    """The page of Streamlit with both; one without head or body is left as it is."""
     rules = "".join(f"@font-face {{ {face}; src: url({served.address(name, 'woff2')}) format('woff2') }}\n"
                     for name, face in FACES.items())
     early = "".join(f'<link rel="preload" href="{served.address(name, "woff2")}" as="font" crossorigin>\n'
                     for name in ("sans", "icons"))
     text = PRELOAD.sub("", page.decode("utf-8", "replace"))
-    return text.replace("</head>", f"{early}<style>\n{rules}</style>\n{ASK_LATER}\n</head>", 1).encode()
+    text = text.replace("</head>", f"{early}<style>\n{rules}</style>\n{ASK_LATER}\n</head>", 1)
+    style = f'<link rel="stylesheet" href="{served.address("app", "css")}">'
+    return text.replace("</body>", f"{style}\n</body>", 1).encode()
