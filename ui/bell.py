@@ -73,7 +73,7 @@ class Bell:
         waiting = Waiting(room, context.page_script_hash, context.query_string, fragment)
         with self._lock:
             if context.session_id not in self._waiting and len(self._waiting) >= MOST:
-                self._waiting = {tab: one for tab, one in self._waiting.items() if visitors.is_connected(tab)}
+                self._forget_who_went()
             self._waiting[context.session_id] = waiting
 
     def moved(self) -> None:
@@ -118,17 +118,17 @@ class Bell:
         self._called = {code: at for code, at in self._called.items() if now - at < EVERY} | {room: now}
         self._to_come.pop(room, None)
         with self._lock:
+            self._forget_who_went()
             tabs = {tab: one.tick() for tab, one in self._waiting.items() if one.room == room}
         for place, (tab, tick) in enumerate(tabs.items(), 1):
             self._loop.call_later(place * APART, self._send, tab, tick)
 
     def _send(self, tab: str, tick: BackMsg) -> None:
-        if visitors.is_connected(tab):
-            with contextlib.suppress(RuntimeStoppedError):
-                get_instance().handle_backmsg(tab, tick)
-        else:
-            with self._lock:
-                self._waiting.pop(tab, None)
+        with contextlib.suppress(RuntimeStoppedError):
+            get_instance().handle_backmsg(tab, tick)  # which lets be who has gone since
+
+    def _forget_who_went(self) -> None:
+        self._waiting = {tab: one for tab, one in self._waiting.items() if visitors.is_connected(tab)}
 
 
 #: The server's one.
