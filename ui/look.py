@@ -8,6 +8,8 @@ Each font is a part of one of Streamlit's (scripts/make_fonts.py): 90 kB in plac
 of 1.1 MB on a first visit. The head names them before Streamlit's scripts ask
 for the large ones. Of two faces of one name the later counts where it has the
 character; for any other character the browser fetches Streamlit's.
+
+And the scripts that every page needs are named ahead (ui/ahead.py).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
 
-from ui import served
+from ui import ahead, served
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -95,6 +97,8 @@ def with_look(page: bytes) -> bytes:
     early = "".join(f'<link rel="preload" href="{served.address(name, "woff2")}" as="font" crossorigin>\n'
                     for name in ("sans", "icons"))
     text = PRELOAD.sub("", page.decode("utf-8", "replace"))
+    scripts = [served.address("ready", "js"), *(f"./static/js/{name}" for name in ahead.needed() if name not in text)]
+    early += "".join(f'<link rel="modulepreload" crossorigin href="{script}">\n' for script in scripts)
     text = text.replace("</head>", f"{early}<style>\n{rules}</style>\n{ASK_LATER}\n</head>", 1)
     style = f'<link rel="stylesheet" href="{served.address("app", "css")}">'
     return text.replace("</body>", f"{style}\n</body>", 1).encode()
