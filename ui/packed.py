@@ -30,7 +30,7 @@ class SendPacked:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._packing = GZipMiddleware(app, minimum_size=1000)
+        self._packing = GZipMiddleware(app, minimum_size=1000, compresslevel=6)
         self._kept: dict[str, tuple[Message, Message]] = {}
         self._free = MOST
         self._one_at_a_time = asyncio.Lock()
