@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 from collections.abc import Callable, Iterable
 
 from torch import Tensor, ops
@@ -22,7 +23,9 @@ _MADV_HUGEPAGE, _MADV_COLLAPSE = 14, 25
 
 @functools.cache
 def _madvise() -> Callable[[int, int, int], int] | None:
-    """The C library's madvise; None where there is none."""
+    """The C library's madvise; None where there is none, or where the numbers above mean something else."""
+    if sys.platform != "linux":
+        return None
     try:
         call = ctypes.CDLL(None).madvise
     except (OSError, AttributeError, TypeError):

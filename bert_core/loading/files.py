@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
 
@@ -22,6 +23,9 @@ from bert_core.loading.errors import LoadError
 if TYPE_CHECKING:
     from torch import Tensor
 
+T = TypeVar("T")
+#: Seconds between the tries of `patiently`: Windows lets nobody replace a file that another has open.
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.6) if os.name == "nt" else ()
 #: Largest JSON file that is parsed, in bytes; a tokenizer.json of 250,000 pieces has about 17 MB.
 MAX_JSON = 64 * 2**20
 WEIGHTS = "model.safetensors"
@@ -145,6 +149,25 @@ def check_finite(name: str, weights: Tensor) -> None:
         raise LoadError(f"{name} holds NaN or infinity; nothing can be computed from that")
 
 
+def patiently(act: Callable[[], T]) -> T:
+    """What `act` gives, tried for a second where somebody else may stand in its way."""
+    for pause in _PAUSES:
+        try:
+            return act()
+        except PermissionError:
+            time.sleep(pause)
+    return act()
+
+
+def put_in_place(part: Path, path: Path) -> None:
+    """Put a finished file in the place of another, at once.
+
+    Raises:
+        OSError: it can't be put there.
+    """
+    patiently(lambda: os.replace(part, path))
+
+
 def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a safetensors file, whole or not at all.
 
@@ -156,7 +179,7 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str,
     part = path.with_name(f"{path.name}.part")
     try:
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part, metadata)
-        os.replace(part, path)
+        put_in_place(part, path)
     except (SafetensorError, OSError) as error:
         part.unlink(missing_ok=True)
         raise OSError(f"{path} can't be written ({error})") from None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zipfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tokenizers import Tokenizer
 
+from bert_core.loading.files import put_in_place
 from bert_core.training.corpus import sentences
 
 IS_NEXT, NOT_NEXT, NO_PAIR = 0, 1, -1
@@ -122,7 +122,7 @@ class Packed:
         try:
             np.savez(part, ids=self.ids, offsets=self.offsets, first=self.first, label=self.label,
                      origin=json.dumps(origin or {}))
-            os.replace(part, path)
+            put_in_place(part, path)
         except OSError:
             part.unlink(missing_ok=True)
             raise

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from bert_core.config import BertConfig
-from bert_core.loading.files import write_tensors
+from bert_core.loading.files import put_in_place, write_tensors
 from bert_core.model import Model
 from bert_core.precision import bf16_is_faster, has_bf16
 from bert_core.training.objectives import Losses, Objective, Sample, losses
@@ -266,7 +265,7 @@ class Trainer:
                 if kind == "weight":
                     self.weights[name].copy_(file.get_tensor(key))
                 else:
-                    state[self.weights[name]][kind] = file.get_tensor(key)
+                    state[self.weights[name]][kind] = file.get_tensor(key).clone()  # or the file would stay open
         return True
 
 
@@ -318,7 +317,7 @@ def _cut_curve(path: Path, step: int) -> None:
         kept = [r for r in rows if r.endswith("}") and json.loads(r)["step"] <= step]
         part = path.with_name(f"{path.name}.part")
         part.write_text("".join(f"{r}\n" for r in kept), encoding="utf-8")
-        os.replace(part, path)
+        put_in_place(part, path)
 
 
 def _progress(trainer: Trainer, last: int, row: dict[str, Any], smooth: dict[str, float]) -> None:

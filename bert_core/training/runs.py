@@ -21,6 +21,7 @@ from tokenizers import Tokenizer
 
 from bert_core.config import BertConfig
 from bert_core.load import locate
+from bert_core.loading.files import put_in_place
 from bert_core.training import corpus
 from bert_core.training.cards import sittings_of
 from bert_core.training.folder import find_tokenizer, make_folder, write_model
@@ -123,7 +124,7 @@ def _write_record(out: Path, record: dict) -> None:
     """run.json, whole or not at all: the settings of the run, and what came of it."""
     part = out / "run.json.part"
     part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, out / "run.json")
+    put_in_place(part, out / "run.json")
 
 
 def _join_processes(device: str | None) -> str:

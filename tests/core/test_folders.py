@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -230,6 +233,25 @@ def test_a_file_that_cant_be_written_leaves_nothing_behind(tmp_path):
     with pytest.raises(OSError, match="weights can't be written"):
         write_tensors({"a": torch.ones(3)}, tmp_path / "nowhere" / "weights")
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(("held", "is_replaced"), [(2, True), (4, False)])
+def test_a_file_that_another_has_open_is_replaced_as_soon_as_it_is_closed(tmp_path, monkeypatch, held, is_replaced):
+    """As on Windows: three tries, and the file is open during the first `held` of them."""
+    tries, replace = itertools.count(1), os.replace
+
+    def refuse(part, path):
+        if next(tries) <= held:
+            raise PermissionError("open")
+        replace(part, path)
+
+    monkeypatch.setattr(files, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(files.os, "replace", refuse)
+    path = tmp_path / "model.safetensors"
+    with nullcontext() if is_replaced else pytest.raises(OSError, match="can't be written"):
+        write_tensors({"a": torch.ones(3)}, path)
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"] * is_replaced
+    assert next(tries) == 4
 
 
 @pytest.mark.parametrize("hurt", [lambda file: file.write_bytes(b"{"), Path.unlink])

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ TINY = PretrainSpec(layers=1, width=64, heads=2, steps=40, batch=4, text="own")
 TEXT = "\n\n".join(f"The {a} sees the {b}.\nThe {b} likes the {a}.\nThey sleep in the {c}."
                    for a in ("dog", "cat", "cow") for b in ("man", "girl", "king", "queen") for c in ("barn", "house"))
 PATIENCE = 600.0
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -298,6 +300,45 @@ def test_the_trainer_ends_with_its_server():
     process.stdin.write(b'nonsense\n{"do": "stop", "run": "x"}\n[]\n{"do": "start", "run": "../x", "folder": "/"}\n')
     process.stdin.close()
     assert process.wait(PATIENCE) == 0
+
+
+WITHOUT = """
+import os
+import select
+import sys
+def no_socket(*_):
+    raise OSError("an operation was attempted on something that is not a socket")
+del os.nice, os.set_blocking, os.fork
+select.select, sys.modules["resource"] = no_socket, None
+"""
+WITH_A_REFUSAL = """
+import resource
+def refuse(*_):
+    raise ValueError("current limit exceeds maximum limit")
+resource.setrlimit = refuse
+"""
+A_RUN = """
+import time
+from bert_core.training.live.desk import TrainingDesk
+from bert_core.training.live.specs import PretrainSpec
+desk = TrainingDesk(lambda visitor: True)
+run_id = desk.start("ann", PretrainSpec(**{spec}), {{"text.txt": {text!r}}})
+while not (status := desk.status(run_id)).ended:
+    time.sleep(0.05)
+desk.close()
+print(status.state, status.step, status.message)
+"""
+
+
+@pytest.mark.parametrize("system", [WITHOUT, WITH_A_REFUSAL], ids=["Windows", "macOS"])
+def test_a_run_needs_nothing_that_another_system_lacks(tmp_path, system):
+    """Desk and trainer on a Python that starts by losing what Windows hasn't got, or by refusing what macOS refuses."""
+    (tmp_path / "sitecustomize.py").write_text(system, encoding="utf-8")
+    home = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run([sys.executable, "-c", A_RUN.format(spec=TINY.__dict__, text=TEXT)], cwd=ROOT,
+                          env={**os.environ, "PYTHONPATH": home, "BOTH_WAYS_TRAINER_NICE": "0"}, capture_output=True,
+                          text=True, check=False, timeout=PATIENCE)
+    assert done.stdout == "done 40 \n", done.stderr
 
 
 # --- specs ------------------------------------------------------------------------

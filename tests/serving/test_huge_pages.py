@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import sys
 from dataclasses import replace
 
 import pytest
@@ -37,6 +38,12 @@ def test_what_moves_stays_as_it_was():
 def test_without_the_call_nothing_moves(monkeypatch):
     monkeypatch.setattr(huge_pages, "_madvise", lambda: None)
     assert huge_pages.gather([(0, 64 * MB)]) == 0
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_another_system_is_never_asked_by_linuxs_numbers(monkeypatch, system):
+    monkeypatch.setattr(sys, "platform", system)
+    assert huge_pages._madvise.__wrapped__() is None
 
 
 def test_a_refusal_counts_nothing(monkeypatch):

@@ -19,14 +19,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bert_core.training.live.folder import RUN_ID, RunFolder, Status
+from bert_core.training.live.lines import LineWriter
 from bert_core.training.live.places import claim_folder
 from bert_core.training.live.specs import Spec, to_json
+from bert_core.training.live.worker import priority_class
 
 #: Seconds between two looks at who is still there.
 LOOK_EVERY = 2.0
@@ -91,9 +93,9 @@ class TrainingDesk:
         self.root, self._claim = (root, None) if root is not None else claim_folder()
         self._entries: dict[str, Entry] = {}
         self._leaving: set[Path] = set()
-        self._unsent: deque[bytes] = deque()
         self._lock = threading.RLock()
         self._process: subprocess.Popen | None = None
+        self._commands: LineWriter | None = None
         self._closing = threading.Event()
         self._keeper = threading.Thread(target=self._look_after, name="training-desk", daemon=True)
         self._keeper.start()
@@ -199,32 +201,23 @@ class TrainingDesk:
         return self._process.pid if self._process is not None else None
 
     def _send(self, command: dict) -> None:
-        """Tell the trainer; what it has no ear for now, deep in a step on a busy machine, is told at a later look."""
+        """Tell the trainer; nobody waits for it to listen, deep in a step on a busy machine."""
         self._running_process()
-        self._unsent.append((json.dumps(command) + "\n").encode())
-        self._deliver()
-
-    def _deliver(self) -> None:
-        """Write what is unsent as far as the pipe takes it: who waited for it would hold up every page."""
-        try:
-            while self._unsent and self._process.stdin.write(self._unsent[0]) is not None:
-                self._unsent.popleft()
-        except OSError:  # it died just now
-            self._fail_all()
+        self._commands.send(json.dumps(command))
 
     def _running_process(self) -> subprocess.Popen:
         if self._process is not None and self._process.poll() is not None:
             self._fail_all()
+            self._commands.close()
             self._process = None
         if self._process is None:
-            self._unsent.clear()
             one = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
             home = str(Path(__file__).resolve().parents[3])
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "bert_core.training.live.worker"], stdin=subprocess.PIPE, bufsize=0,
-                stdout=subprocess.DEVNULL, cwd=home, env={**os.environ, **one},
+                [sys.executable, "-m", "bert_core.training.live.worker"], stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, cwd=home, env={**os.environ, **one}, creationflags=priority_class(),
             )
-            os.set_blocking(self._process.stdin.fileno(), False)  # a line goes in whole or not at all
+            self._commands = LineWriter(self._process.stdin)
         return self._process
 
     def _fail_all(self) -> None:
@@ -250,8 +243,6 @@ class TrainingDesk:
         """Tell the trainer which runs are watched, and forget those long left."""
         if self._process is not None and self._process.poll() is not None:
             self._fail_all()
-        elif self._process is not None:
-            self._deliver()
         self._sweep()
         self._keep_within()
         now = time.monotonic()
@@ -263,7 +254,7 @@ class TrainingDesk:
                 entry.owner_seen = now
             if entry.watchers or (is_there and not entry.left):
                 entry.last_seen = now
-                if not self._unsent and not entry.ended:
+                if not entry.ended and not (self._commands and self._commands.is_behind):
                     self._send({"do": "seen", "run": run_id})
             elif now - entry.last_seen > self.keep:
                 self._forget(run_id)
@@ -327,8 +318,8 @@ class TrainingDesk:
     def _dismiss(self) -> None:
         """End the trainer's process, if there is one."""
         process = self._process
-        if process is not None and process.poll() is None:
-            process.stdin.close()
+        if process is not None:
+            self._commands.close()
             try:
                 process.wait(timeout=5)
             except subprocess.TimeoutExpired:
@@ -345,3 +336,4 @@ class TrainingDesk:
             shutil.rmtree(self.root, ignore_errors=True)
             if self._claim is not None:
                 self._claim.release()
+                shutil.rmtree(self.root, ignore_errors=True)  # Windows removes no open file

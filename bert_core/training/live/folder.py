@@ -21,7 +21,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from bert_core.loading.files import write_tensors
+from bert_core.loading.files import patiently, put_in_place, write_tensors
 from bert_core.training.live.moves import pack, unpack
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
@@ -71,7 +71,7 @@ class RunFolder:
     def write(self, name: str, data: bytes) -> None:
         part = self.path / f".{name}.part"
         part.write_bytes(data)
-        os.replace(part, self.path / name)
+        put_in_place(part, self.path / name)
 
     def bytes(self) -> int:
         """Size of all its files; one that goes meanwhile counts nothing."""
@@ -84,7 +84,7 @@ class RunFolder:
 
     def read_text(self, name: str) -> str | None:
         try:
-            return (self.path / name).read_text(encoding="utf-8")
+            return patiently(lambda: (self.path / name).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
 
@@ -124,12 +124,12 @@ class RunFolder:
         """Write NAME.npz."""
         part = self.path / f".{name}.part.npz"
         np.savez(part, **arrays)
-        os.replace(part, self.path / f"{name}.npz")
+        put_in_place(part, self.path / f"{name}.npz")
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """Read NAME.npz; empty if it isn't there yet."""
         try:
-            with np.load(self.path / f"{name}.npz", allow_pickle=False) as data:
+            with patiently(lambda: np.load(self.path / f"{name}.npz", allow_pickle=False)) as data:
                 return {key: data[key] for key in data.files}
         except FileNotFoundError:
             return {}
@@ -166,10 +166,12 @@ class RunFolder:
 
     def thin(self) -> bool:
         """Let every other frame between the first and the last go; False where none stands there."""
-        between = self.frames()[1:-1]
-        for step in between[::2]:
-            self._frame(step).unlink(missing_ok=True)
-        return bool(between)
+        some_went = False
+        for step in self.frames()[1:-1][::2]:
+            with contextlib.suppress(PermissionError):  # on Windows one that somebody looks at stays
+                self._frame(step).unlink(missing_ok=True)
+                some_went = True
+        return some_went
 
     def _frame(self, step: int) -> Path:
         return self.path / f"frame-{step:06d}.safetensors"

@@ -37,6 +37,7 @@ def remove_left_behind() -> None:
             if _is_ours(lock) and time.time() - lock.stat().st_mtime > _NEW:
                 with FileLock(lock, timeout=0):
                     shutil.rmtree(lock.parent, ignore_errors=True)
+                shutil.rmtree(lock.parent, ignore_errors=True)  # Windows removes no open file
 
 
 def _is_ours(lock: Path) -> bool:

@@ -12,7 +12,7 @@ import contextlib
 import functools
 import json
 import os
-import select
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bert_core.training.live.folder import RUN_ID, RunFolder, Status
+from bert_core.training.live.lines import LineReader
 from bert_core.training.live.specs import MAX_SECONDS, MAX_WORK_SECONDS, FinetuneSpec, PretrainSpec, Spec, from_json
 
 #: Seconds after which a run ends that nobody was seen to watch.
@@ -242,31 +243,26 @@ def _report(job: Job) -> None:
             job.run.report()
 
 
-def read_commands(descriptor: int, buffer: bytearray, timeout: float) -> list[str] | None:
-    """Complete lines that arrived within `timeout` seconds; None at the end of the input."""
-    ready, _, _ = select.select([descriptor], [], [], timeout)
-    if ready:
-        data = os.read(descriptor, 65536)
-        if not data:
-            return None
-        buffer += data
-    *lines, rest = bytes(buffer).split(b"\n")
-    buffer[:] = rest
-    return [line.decode("utf-8", "replace") for line in lines]
-
-
 def niceness() -> int:
     """How far the trainer steps back: BOTH_WAYS_TRAINER_NICE, 0 to 19; by default 19, the lowest priority."""
     asked = os.environ.get("BOTH_WAYS_TRAINER_NICE", "")
     return int(asked) if asked in map(str, range(20)) else 19
 
 
-def be_modest() -> None:
-    """Low priority, one thread, bounded memory."""
-    import resource
+def priority_class() -> int:
+    """The same for Windows, where a process is started with its priority: flags for `subprocess.Popen`; 0 elsewhere."""
+    name = "IDLE_PRIORITY_CLASS" if niceness() > 9 else "BELOW_NORMAL_PRIORITY_CLASS" if niceness() else ""
+    return getattr(subprocess, name, 0)
 
-    os.nice(niceness())
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+
+def be_modest() -> None:
+    """Low priority, one thread, bounded memory; of these what the system has."""
+    if hasattr(os, "nice"):
+        os.nice(niceness())
+    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows has no such bound, macOS takes none
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     import torch
 
     torch.set_num_threads(1)
@@ -276,9 +272,9 @@ def be_modest() -> None:
 def main() -> None:
     """Work until standard input ends."""
     be_modest()
-    trainer, buffer, descriptor = Trainer(), bytearray(), sys.stdin.fileno()
+    trainer, commands = Trainer(), LineReader(sys.stdin.fileno())
     while True:
-        lines = read_commands(descriptor, buffer, 0.0 if trainer.queue else IDLE)
+        lines = commands.read(0.0 if trainer.queue else IDLE)
         if lines is None:
             return
         for line in lines:
