@@ -23,6 +23,8 @@ help:
 	@echo "make clean        take the environment away again"
 
 $(VENV)/made: requirements.txt
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"$(PYTHON) is Python %d.%d; this needs 3.11 or newer: make ... PYTHON=python3.11" % sys.version_info[:2])'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@

@@ -27,6 +27,8 @@ from ui.visitors import GiveCookie
 
 #: Seconds after which a model that could not be loaded is tried again: a disk, a hub or memory may come back.
 AGAIN = 30.0
+#: Files and connections that the server may have open at once, where its system lets it.
+CONNECTIONS = 10240
 #: Seconds for which a file that was made for a click waits to be fetched.
 FETCHED_WITHIN = 10.0
 
@@ -55,6 +57,7 @@ class Start:
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
         """Begin to load, and don't wait for it; when the server is told to stop, end what would outlive it."""
+        allow_many_connections()
         BELL.hang_in(asyncio.get_running_loop())
         every_page_through_app()
         ask_nobody_outside()
@@ -101,6 +104,17 @@ class Start:
         if self.ready:
             return PlainTextResponse("ready\n")
         return PlainTextResponse(f"not ready: {self.problem or 'the model is loading'}\n", status_code=503)
+
+
+def allow_many_connections() -> None:
+    """Have a class fit in: a browser's first visit takes seven connections, and macOS gives a program 256."""
+    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows counts none
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = CONNECTIONS if hard == resource.RLIM_INFINITY else min(CONNECTIONS, hard)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def every_page_through_app() -> None:

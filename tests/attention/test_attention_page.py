@@ -170,10 +170,10 @@ def test_the_csv_is_what_the_picture_shows(trace):
 def test_the_stream_is_that_of_the_token_and_the_count_that_were_chosen(shares):
     at = visit("attention", text=TEXT, view="Through the layers", token="3", shares=shares)
     header = drawn(at, "flow")
-    trace = state.engine().run(TraceRequest(TEXT, parts=LENGTH_PARTS))
+    trace = state.engine().run(TraceRequest(TEXT, model="twin-bert", parts=LENGTH_PARTS))
     by_length = shares == attention_flow.LENGTHS
-    mixed = by_lengths(trace, state.engine().loaded()) if by_length else by_weights(trace)
+    mixed = by_lengths(trace, state.engine().loaded("twin-bert")) if by_length else by_weights(trace)
     assert np.allclose(header["arrays"]["shares"], flow(mixed, 3).shares, atol=1e-6)
     assert header["rows"][header["target"]]["t"] == "dog"
-    gaps = state.engine().call(read_layers, TraceRequest(TEXT), 3, 1)
+    gaps = state.engine().call(read_layers, TraceRequest(TEXT, model="twin-bert"), 3, 1)
     assert header["lens"] == [[gap.guesses[0].token, pytest.approx(gap.guesses[0].probability)] for gap in gaps]

@@ -1,6 +1,7 @@
 """The trainer's queue, in this process: places, limits, leases, and ends that are told."""
 
 import errno
+import json
 import shutil
 import time
 
@@ -40,7 +41,7 @@ def trainer(monkeypatch, tmp_path):
         folder.path.mkdir()
         folder.write("spec.json", to_json(PretrainSpec(**changes)).encode())
         run_id = f"{number:032x}"
-        made.obey(f'{{"do": "start", "run": "{run_id}", "folder": "{folder.path}"}}')
+        made.obey(json.dumps({"do": "start", "run": run_id, "folder": str(folder.path)}))
         return folder
 
     return made, begin
