@@ -23,7 +23,8 @@ COMPONENTS, FONTS = ASSETS / "components", ASSETS / "fonts"
 PLACE = "bothways"
 KEEP = {"Cache-Control": "public, immutable, max-age=31536000", "X-Content-Type-Options": "nosniff"}
 #: What Streamlit is given as a component's code. A network that drops out gets another try: a browser keeps the
-#: failure of an address as well as it keeps what is there.
+#: failure of an address as well as it keeps what is there. The module itself waits for nothing: two of a component on
+#: one page import it at once, and WebKit (Safari) hands one that waits to the second before it is ready.
 LOADER = """
 const load = async (address) => {
   for (let tries = 0; ; tries++) try {
@@ -33,7 +34,8 @@ const load = async (address) => {
     await new Promise((next) => setTimeout(next, Math.min(1000 * (tries + 1), 5000)));
   }
 };
-export default (await load("%s")).default;
+let code;
+export default async (component) => (await (code ??= load("%s"))).default(component);
 """
 #: After a component's code: what draws, within its style.
 WITHIN_STYLE = """

@@ -135,3 +135,15 @@ def test_what_never_changes_says_so_and_what_is_not_there_is_not_found(visitor):
     assert answer.headers["x-content-type-options"] == "nosniff"
     for name, status in (("gaps.js", 404), ("gaps.0123456789abcdef.js", 404), ("_base.js", 404), ("..%2Fapp.css", 400)):
         assert page.request.get(f"{visitor.address}/bothways/{name}").status == status
+
+
+def test_no_module_waits_for_another_before_it_is_ready(browser):
+    """WebKit gives a module with a top-level `await` to its second importer too early; a plain function takes none."""
+    page = browser.new_page()
+    names = sorted(path.stem for path in served.COMPONENTS.glob("*.js") if "." not in path.stem and path.stem[0] != "_")
+    codes = {name: [served.loader(name), served.content(name, "js").decode()] for name in names}
+    plain = """codes => Object.entries(codes).filter(([, both]) => both.some((code) => {
+      try { new Function(code.replace(/^export default /m, "return ")); return false; } catch { return true; }
+    })).map(([name]) => name)"""
+    assert page.evaluate(plain, {"waits": ["export default await 1;", ""], **codes}) == ["waits"]
+    page.close()
