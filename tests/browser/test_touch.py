@@ -92,3 +92,21 @@ def test_a_tap_on_a_map_reads_that_row(phone):
     box = canvas.bounding_box()
     canvas.tap(position={"x": box["width"] / 2, "y": box["height"] - 20})
     expect(said).to_contain_text("“cat” (1)")
+
+
+SMALL = """() => {
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((e) => [e, ...e.shadowRoot ? all(e.shadowRoot) : []]);
+  const fields = all(document).filter((e) => e.matches("input:not([type=range]), textarea, select") && e.offsetWidth);
+  return [fields.length, fields.filter((e) => parseFloat(getComputedStyle(e).fontSize) < 16).map((e) => e.outerHTML)];
+}"""
+
+
+@pytest.mark.parametrize(("name", "view"), [
+    ("masking", "80/10/10"), ("attention", "All heads"), ("meaning", "Sentences"), ("class", "Room"),
+    ("pretrain", None),
+])
+def test_an_iphone_does_not_zoom_into_a_field(new_visitor, name, view):
+    page = new_visitor(width=390).open(name, **({"view": view} if view else {}))
+    count, small = page.evaluate(SMALL)
+    assert count >= 3
+    assert small == []
