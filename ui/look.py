@@ -9,7 +9,8 @@ of 1.1 MB on a first visit. The head names them before Streamlit's scripts ask
 for the large ones. Of two faces of one name the later counts where it has the
 character; for any other character the browser fetches Streamlit's.
 
-And the scripts that every page needs are named ahead (ui/ahead.py).
+And the scripts that every page needs are named ahead (ui/ahead.py), and a
+browser that is too old for the style says so.
 """
 
 from __future__ import annotations
@@ -43,6 +44,18 @@ ASK_LATER = """<script>
 { const load = document.fonts.load.bind(document.fonts);
   document.fonts.load = (font, ...text) =>
     font.includes("Material Symbols") ? Promise.resolve([]) : load(font, ...text); }
+</script>"""
+#: What an older browser says first, in words and a script that it knows; the pages' style needs both that it is asked.
+TOO_OLD = """<script>
+if (!(window.CSS && CSS.supports("color", "light-dark(red, red)") && CSS.supports("selector(:has(a))"))) {
+  var said = document.body.appendChild(document.createElement("p"));
+  said.setAttribute("role", "status");
+  said.textContent = "This browser is too old for parts of these pages. They are made for Chrome and Edge 123, " +
+    "Firefox 121, Safari 17.5 and newer. (A click here takes this line away.)";
+  said.style.cssText = "position: fixed; inset: auto 0 0; z-index: 999999; margin: 0; padding: 12px 16px; " +
+    "background: #FFF3CD; color: #1C1E22; font: 16px/1.4 sans-serif";
+  said.onclick = function () { said.remove(); };
+}
 </script>"""
 #: What a request for a page must not say: its answer is changed here, and compressed after that.
 UNSAID = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
@@ -91,7 +104,7 @@ def is_page(start: Message) -> bool:
 
 @functools.lru_cache(maxsize=4)
 def with_look(page: bytes) -> bytes:
-    """The page of Streamlit with both; one without head or body is left as it is."""
+    """The page of Streamlit with all that; one without head or body is left as it is."""
     rules = "".join(f"@font-face {{ {face}; src: url({served.address(name, 'woff2')}) format('woff2') }}\n"
                     for name, face in FACES.items())
     early = "".join(f'<link rel="preload" href="{served.address(name, "woff2")}" as="font" crossorigin>\n'
@@ -101,4 +114,4 @@ def with_look(page: bytes) -> bytes:
     early += "".join(f'<link rel="modulepreload" crossorigin href="{script}">\n' for script in scripts)
     text = text.replace("</head>", f"{early}<style>\n{rules}</style>\n{ASK_LATER}\n</head>", 1)
     style = f'<link rel="stylesheet" href="{served.address("app", "css")}">'
-    return text.replace("</body>", f"{style}\n</body>", 1).encode()
+    return text.replace("</body>", f"{style}\n{TOO_OLD}\n</body>", 1).encode()

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.waiting import holds
@@ -147,3 +147,15 @@ def test_no_module_waits_for_another_before_it_is_ready(browser):
     })).map(([name]) => name)"""
     assert page.evaluate(plain, {"waits": ["export default await 1;", ""], **codes}) == ["waits"]
     page.close()
+
+
+def test_a_browser_that_is_too_old_says_so_until_it_is_clicked_away(visitor):
+    said = visitor.page.get_by_text("This browser is too old")
+    visitor.open("tokens", text="The dog barked.")
+    expect(said).to_have_count(0)
+    visitor.page.add_init_script("CSS.supports = () => false")
+    visitor.open("tokens", text="The dog barked.")
+    expect(said).to_be_visible()
+    said.click()
+    expect(said).to_have_count(0)
+    expect(visitor.page.get_by_role("option", name="dog")).to_be_visible()
