@@ -8,12 +8,13 @@ DATA ?= ../shared/data
 # Rows of each task that `make evaluate` reads, evenly spaced (BLiMP: pairs of each rule); empty for all.
 LIMIT ?= 100
 
-.PHONY: help run test test-full test-cluster evaluate bench screenshots audit cluster clean
+.PHONY: help run test test-full test-webkit test-cluster evaluate bench screenshots audit cluster clean
 
 help:
 	@echo "make run          start the explorer on http://$(ADDRESS):$(PORT)"
 	@echo "make test         all tests that fit in 20 minutes on two cores"
 	@echo "make test-full    full counts: load, fuzzing, training"
+	@echo "make test-webkit  every view in Safari's engine (Debian's webkit2gtk-driver)"
 	@echo "make test-cluster the Ray Serve engine, a replica killed under load"
 	@echo "make evaluate     scores on $(or $(LIMIT),all) rows of each task (DATA=folder; LIMIT=1000; LIMIT= for all, over an hour)"
 	@echo "make bench        every benchmark in turn"
@@ -46,7 +47,11 @@ test: $(VENV)/made-test
 
 test-full: $(VENV)/made-test
 	sh scripts/browser.sh $(BIN)/python
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not cluster"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not cluster and not webkit"
+
+test-webkit: $(VENV)/made-test
+	sh scripts/webkit.sh
+	xvfb-run -a -s "-screen 0 1600x1100x24" $(BIN)/python -m pytest -q -m webkit tests/webkit
 
 test-cluster: $(VENV)/made-cluster
 	$(BIN)/python -m pytest -q -m cluster tests/serving
