@@ -42,18 +42,20 @@ class SendPacked:
         messages = self._kept.get(scope["path"])
         if messages is None:
             async with self._one_at_a_time:  # a class comes at once: the second waits for what the first has made
-                messages = self._kept.get(scope["path"]) or await self._pack(scope, receive)
+                messages = self._kept.get(scope["path"]) or await self._pack(scope)
         for message in messages:
             await send(message.copy())  # who sends it on may add a header
 
-    async def _pack(self, scope: Scope, receive: Receive) -> tuple[Message, Message]:
-        """The compressed answer; kept if it never changes and there is room."""
+    async def _pack(self, scope: Scope) -> tuple[Message, Message]:
+        """The compressed answer, made for all; kept if it never changes and there is room."""
         said: list[Message] = []
 
         async def note(message: Message) -> None:
             said.append(message)
 
-        await self._packing(scope, receive, note)
+        await self._packing(scope, stays, note)
+        if not said or said[-1].get("more_body", False):
+            raise RuntimeError(f"{scope['path']} was cut short")  # a browser would keep what there is
         start, body = said[0], b"".join(message.get("body", b"") for message in said[1:])
         headers = MutableHeaders(raw=list(start["headers"]))
         headers["content-length"] = str(len(body))
@@ -62,6 +64,11 @@ class SendPacked:
             self._free -= len(body)
             self._kept[scope["path"]] = messages
         return messages
+
+
+async def stays() -> Message:
+    """What whoever asks says while a file is read: nothing. The first to ask may go, and the file would end there."""
+    return await asyncio.get_running_loop().create_future()
 
 
 def is_whole_script(scope: Scope) -> bool:

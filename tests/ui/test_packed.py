@@ -5,6 +5,7 @@ import gzip
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from starlette.responses import FileResponse
 
 from ui import packed
 from ui.packed import SendPacked
@@ -30,6 +31,11 @@ class Inner:
         await send({"type": "http.response.body", "body": self.script[half:]})
 
 
+async def gone() -> dict[str, str]:
+    """What a visitor says who has closed the page."""
+    return {"type": "http.disconnect"}
+
+
 def ask(app, *paths: str, method: str = "GET", **headers: str) -> list[tuple[int, dict[str, str], bytes]]:
     """Status, headers and body of the answers to requests that all come at once."""
 
@@ -40,7 +46,7 @@ def ask(app, *paths: str, method: str = "GET", **headers: str) -> list[tuple[int
             sent.append(message)
 
         said = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-        await app({"type": "http", "method": method, "path": path, "headers": said}, None, send)
+        await app({"type": "http", "method": method, "path": path, "headers": said}, gone, send)
         named = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         return sent[0]["status"], named, b"".join(message.get("body", b"") for message in sent[1:])
 
@@ -59,6 +65,32 @@ def test_a_class_that_comes_at_once_gets_what_was_compressed_once():
         assert (status, headers["content-encoding"], headers["vary"]) == (200, "gzip", "Accept-Encoding")
         assert len(body) == int(headers["content-length"]) < len(SCRIPT) / 10
         assert gzip.decompress(body) == SCRIPT
+
+
+def test_who_leaves_while_a_script_is_compressed_cuts_it_short_for_nobody(tmp_path):
+    """Starlette's own answer with a file, which ends when its visitor does."""
+    file = tmp_path / "a.js"
+    file.write_bytes(SCRIPT * 100)  # ten pieces
+
+    async def give_file(scope, receive, send):
+        await FileResponse(file, headers={"cache-control": "immutable"})(scope, receive, send)
+
+    app = SendPacked(give_file)
+    for _ in range(2):
+        ((status, _, body),) = ask(app, "/static/js/a.js", accept_encoding="gzip")
+        assert status == 200
+        assert gzip.decompress(body) == SCRIPT * 100
+
+
+def test_what_was_cut_short_all_the_same_is_neither_sent_nor_kept():
+    async def stop_halfway(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [*FOR_EVER]})
+        await send({"type": "http.response.body", "body": SCRIPT, "more_body": True})
+
+    app = SendPacked(stop_halfway)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="cut short"):
+            ask(app, "/static/js/a.js", accept_encoding="gzip")
 
 
 @pytest.mark.parametrize("request_", [
