@@ -52,8 +52,8 @@ if (!(window.CSS && CSS.supports("color", "light-dark(red, red)") && CSS.support
   said.setAttribute("role", "status");
   said.textContent = "This browser is too old for parts of these pages. They are made for Chrome and Edge 123, " +
     "Firefox 121, Safari 17.5 and newer. (A click here takes this line away.)";
-  said.style.cssText = "position: fixed; inset: auto 0 0; z-index: 999999; margin: 0; padding: 12px 16px; " +
-    "background: #FFF3CD; color: #1C1E22; font: 16px/1.4 sans-serif";
+  said.style.cssText = "position: fixed; left: 0; right: 0; bottom: 0; z-index: 999999; margin: 0; " +
+    "padding: 12px 16px; background: #FFF3CD; color: #1C1E22; font: 16px/1.4 sans-serif";
   said.onclick = function () { said.remove(); };
 }
 </script>"""
