@@ -57,7 +57,7 @@ def draw(here: Here) -> None:
     trace = state.trace(_only(question.request, "attention_probs"))
     why_not = no_gradients(state.loaded(question.request.model))
     _say_left_out(len(trace), why_not)
-    st.html(f'<p class="bw-lead">{question.words}</p>')
+    st.html(f'<p class="bw-lead" translate="no">{question.words}</p>')
     flow = rollout(trace.attention_probs)[-1]  # (Tq, Tk)
     methods, values = _methods(question, trace, flow, with_gradients=not why_not)
     encoding = trace.encoding  # of the model that answers, which need not be the page's

@@ -129,7 +129,7 @@ def show_lessons(done: set[str]) -> None:
 
 def _predict(lesson: Lesson) -> bool:
     """The opening question; its answer appears after a prediction. Returns whether there is one."""
-    draw(f'<p class="bw-ask">{shell.inline(lesson.question)}</p>')
+    draw(f'<p class="bw-ask bw-words">{shell.inline(lesson.question)}</p>')
     guess = st.radio("Your prediction", lesson.options, index=None, key=f"_guess_{lesson.key}",
                      label_visibility="collapsed", persist_state="session")
     if guess is None:

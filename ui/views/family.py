@@ -116,8 +116,8 @@ def relatives() -> None:
     variants = read_facts("variants")["variant"]
     rows = [(v["name"], v["changed"], v["why"], v["language"], v["paper"].replace(" ", "\u00a0") or "–")
             for v in variants]
-    draw(glossary.mark(table("What came after BERT", ["model", "what changed", "why", "language", "paper"], rows,
-                             stacked=True)), _paper_links(variants))
+    history = table("What came after BERT", ["model", "what changed", "why", "language", "paper"], rows, stacked=True)
+    draw(f'<div class="bw-words">{glossary.mark(history)}</div>', _paper_links(variants))
     kinds = words_of("family")["kinds"]
     cards = "".join(_kind_card({key: html.escape(words) for key, words in kind.items()}) for kind in kinds)
     draw(heading("Encoder, decoder, encoder-decoder"), f'<div class="bw-cards">{glossary.mark(cards)}</div>')

@@ -130,7 +130,7 @@ def what_it_reads(task: str) -> None:
     for label in data.labels:
         some = [row.text for row in data.train if row.label == label][:SHOWN_SENTENCES]
         rows = "".join(f"<p>{html.escape(text)}</p>" for text in some)
-        cards.append(f'<section class="bw-card"><h3>{html.escape(label)}</h3>{rows}</section>')
+        cards.append(f'<section class="bw-card" translate="no"><h3>{html.escape(label)}</h3>{rows}</section>')
     st.html(f'<h2 class="bw-sub">What it learns from</h2><div class="bw-cards">{"".join(cards)}</div>'
             f'<p class="bw-small">{len(data.train)} sentences to learn from, {len(data.test)} to be tested on; '
             f"the first {SHOWN_SENTENCES} of each class.</p>")

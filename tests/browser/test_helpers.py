@@ -1,0 +1,130 @@
+"""A browser's own helpers: its translation changes what is explained, never a token, a number or a control."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.waiting import becomes
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+#: What Chrome's and Edge's do: each text gives way to two <font> with other words, now and whenever one is new; marked
+#: elements are passed over with all that is in them. Firefox's goes into shadow roots, so this does.
+TRANSLATE = """() => {
+  const passed = (node) => {
+    for (let at = node; at; at = at.parentElement ?? at.getRootNode().host)
+      if (at.getAttribute("translate") === "no" || ["SCRIPT", "STYLE", "FONT"].includes(at.tagName)) return true;
+    return false;
+  };
+  const swap = (text) => {
+    const parent = text.parentElement ?? text.getRootNode().host;
+    if (!parent || passed(parent) || !/[a-z]{2}/i.test(text.data)) return;
+    const outer = document.createElement("font");
+    outer.appendChild(document.createElement("font")).textContent = text.data.replace(/[a-z]+/gi, "$&ø");
+    text.replaceWith(outer);
+  };
+  const watch = (root) => {
+    if (root.__watched) return;
+    root.__watched = true;
+    new MutationObserver((changes) => changes.forEach((change) => change.addedNodes.forEach(walk)))
+      .observe(root, { childList: true, subtree: true });
+    walk(root);
+  };
+  const walk = (root) => {
+    const found = [], seek = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    if (root.nodeType === Node.TEXT_NODE) found.push(root);
+    while (seek.nextNode()) found.push(seek.currentNode);
+    found.forEach(swap);
+    for (const one of root.querySelectorAll?.("*") ?? []) if (one.shadowRoot) watch(one.shadowRoot);
+  };
+  watch(document.body);
+}"""
+#: Every text of the page that was translated, in shadow roots too, by what it stands in.
+TRANSLATED = """() => {
+  const found = [];
+  const seek = (root) => { for (const one of root.querySelectorAll("*")) {
+    if (one.shadowRoot) seek(one.shadowRoot);
+    if (one.tagName === "FONT" && one.parentElement?.tagName !== "FONT") found.push(one.textContent);
+  } };
+  seek(document);
+  return found;
+}"""
+
+
+def translated(visitor) -> str:
+    """All that was translated, as one text."""
+    return "\n".join(visitor.page.evaluate(TRANSLATED))
+
+
+def test_only_what_is_explained_is_translated(visitor):
+    page = visitor.open("masking", text="The dog [MASK] at the cat all night.", view="The head")
+    texts = [page.locator(".bw-table tbody").inner_text(), page.locator("[data-testid=stSidebarNav]").inner_text(),
+             page.locator(".st-key-view").inner_text()]
+    page.evaluate(TRANSLATE)
+    becomes(page, lambda: "Whatø goesø inø theø gapø?" in translated(visitor), True)
+    becomes(page, lambda: "Howø toø readø itø" in translated(visitor), True)
+    assert [page.locator(".bw-table tbody").inner_text(), page.locator("[data-testid=stSidebarNav]").inner_text(),
+            page.locator(".st-key-view").inner_text()] == texts
+    expect(page.locator(".bw-status")).to_contain_text("twin-bert")
+    visitor.type("She poured the [MASK] into her cup.")
+    expect(page.get_by_role("option", name="poured")).to_have_text("poured")
+    said = translated(visitor)
+    assert not [word for word in ("pouredø", "barkedø", "Sentenceø") if word in said]
+
+
+@pytest.mark.parametrize(("page", "parameters"), [
+    ("tokens", {"view": "Step by step"}), ("attention", {"view": "All heads"}), ("masking", {"view": "Layer by layer"}),
+    ("compare", {"view": "Side by side"}), ("meaning", {"view": "Sentences"}), ("tasks", {"view": "Entities"}),
+    ("cls", {"view": "Answer"}), ("code", {"view": "Stages"}), ("family", {"view": "Side by side"}), ("class", {}),
+])
+def test_a_translated_page_goes_on_working(visitor, page, parameters):
+    """Typed into, and each of its views opened; a script that fails ends the test (conftest.py)."""
+    visitor.open(page, text="The small dog barked.", **parameters)
+    visitor.page.evaluate(TRANSLATE)
+    if visitor.page.get_by_label("Sentence", exact=True).is_visible():
+        visitor.type("The big dog barked at Zyxomma.")
+    for view in visitor.page.locator(".st-key-view button").all():
+        if view.get_attribute("data-selected") != "true":
+            run = visitor.run_number()
+            view.click()
+            visitor.after(run)
+    visitor.no_traceback()
+    said = translated(visitor)
+    assert "ø" in said
+    assert "Zyxommaø" not in said
+
+
+def test_what_is_explained_in_tables_and_lessons_is_offered(visitor):
+    page = visitor.open("family", view="Relatives")
+    page.evaluate(TRANSLATE)
+    becomes(page, lambda: "Halfø theø layersø" in translated(visitor), True)
+    visitor.open("class", view="Lessons")
+    page.evaluate(TRANSLATE)
+    becomes(page, lambda: "Howø manyø piecesø" in translated(visitor), True)
+
+
+def test_nothing_typed_is_corrected_or_underlined(visitor):
+    page = visitor.open("masking")
+    for label in ("Sentence", "Second sentence"):
+        field = page.get_by_label(label, exact=True)
+        for name, value in (("spellcheck", "false"), ("autocorrect", "off"), ("autocapitalize", "off"),
+                            ("autocomplete", "off")):
+            expect(field).to_have_attribute(name, value)
+
+
+def test_letters_that_are_still_being_composed_are_not_read(visitor):
+    """Chinese, Japanese and Korean are typed in letters first, and chosen from what these may stand for."""
+    page = visitor.open("tokens", text="tea ")
+    page.get_by_label("Sentence", exact=True).focus()
+    page.keyboard.press("End")
+    keys, run = page.context.new_cdp_session(page), visitor.run_number()
+    for letters in ("c", "ch", "cha"):
+        keys.send("Input.imeSetComposition", {"text": letters, "selectionStart": len(letters),
+                                              "selectionEnd": len(letters)})
+        page.wait_for_timeout(300)  # longer than the pause after which a sentence is sent
+        visitor.in_sentence("tea " + letters)
+    assert (visitor.run_number(), visitor.text_drawn()) == (run, "tea ")
+    keys.send("Input.insertText", {"text": "茶"})
+    visitor.wait_ready("tea 茶")
+    visitor.in_sentence("tea 茶")
