@@ -162,5 +162,5 @@ def _libraries() -> str:
 def _frame(body: str) -> str:
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>bertviz</title>'
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-            "<style>html{background:#fff;color:#111;color-scheme:light}body{margin:8px}</style>"
+            "<style>html{background:#fff;color:#111;color-scheme:light;forced-color-adjust:none}body{margin:8px}</style>"
             f"{_libraries()}</head><body>{body}</body></html>")

@@ -10,6 +10,7 @@ export default function (component) {
     mendNavigation();
     mendHistory(text);
     closeSidebar();
+    mendPrinting();
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status));
     bar.setAttribute("data-text", text);
     bar.setAttribute("data-run", String(run));

@@ -1,4 +1,7 @@
-"""A browser's own helpers: its translation changes what is explained, never a token, a number or a control."""
+"""What a browser does to a page by itself: it translates, corrects, composes letters, prints, forces colours.
+
+Its translation changes what is explained, never a token, a number or a control.
+"""
 
 from __future__ import annotations
 
@@ -128,3 +131,51 @@ def test_letters_that_are_still_being_composed_are_not_read(visitor):
     keys.send("Input.insertText", {"text": "茶"})
     visitor.wait_ready("tea 茶")
     visitor.in_sentence("tea 茶")
+
+
+#: What a printed page looks like at the moment of printing; `beforeprint` of the page itself was heard before this.
+NOTE_PAPER = """() => addEventListener("beforeprint", () => {
+  const host = [...document.querySelectorAll("[data-testid^=stBidiComponent]")].find((one) => one.shadowRoot);
+  const chart = document.querySelector("[data-testid=stPlotlyChart]");
+  window.__paper = { page: getComputedStyle(document.querySelector(".stApp")).backgroundColor,
+                     theme: host.dataset.theme, chart: chart?.querySelector("svg").getBoundingClientRect().width };
+})"""
+WHITE = "rgb(255, 255, 255)"
+
+
+def test_what_is_printed_from_the_dark_theme_is_not_black(new_visitor):
+    visitor = new_visitor(scheme="dark")
+    page = visitor.open("compare", view="Surprise")
+    expect(page.locator("[data-testid=stPlotlyChart] svg").first).to_be_visible()
+    page.evaluate(NOTE_PAPER)
+    host = page.locator("[data-theme]").first
+    expect(host).to_have_attribute("data-theme", "dark")
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    paper = page.evaluate("window.__paper")
+    assert (paper["page"], paper["theme"]) == (WHITE, "light")
+    assert paper["chart"] <= 701, "a chart is cut off at the paper's edge"
+    expect(host).to_have_attribute("data-theme", "dark")  # and on screen it is as it was
+    assert page.locator("[data-testid=stPlotlyChart]").evaluate("one => one.style.zoom") == ""
+    assert page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor") != WHITE
+
+
+def test_the_light_theme_is_printed_as_it_is(visitor):
+    page = visitor.open("masking")
+    page.evaluate(NOTE_PAPER)
+    before = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    page.pdf(format="A4")
+    assert page.evaluate("window.__paper.page") == before
+    assert not page.evaluate("document.documentElement.hasAttribute('data-printing')")
+
+
+def test_high_contrast_takes_no_number_and_no_choice_away(visitor):
+    page = visitor.open("masking", text="The dog [MASK] at the cat all night.")
+    page.emulate_media(forced_colors="active")
+    colour = "one => getComputedStyle(one).backgroundColor"
+    views = page.locator(".st-key-view button")
+    chosen = {view.evaluate(colour) for view in views.all() if view.get_attribute("data-selected") == "true"}
+    others = {view.evaluate(colour) for view in views.all() if view.get_attribute("data-selected") != "true"}
+    assert not chosen & others
+    bar = page.locator(".bw-bar").first
+    expect(bar).to_have_css("forced-color-adjust", "none")
+    assert bar.evaluate(colour) not in ("rgba(0, 0, 0, 0)", WHITE)
