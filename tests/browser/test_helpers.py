@@ -179,3 +179,24 @@ def test_high_contrast_takes_no_number_and_no_choice_away(visitor):
     bar = page.locator(".bw-bar").first
     expect(bar).to_have_css("forced-color-adjust", "none")
     assert bar.evaluate(colour) not in ("rgba(0, 0, 0, 0)", WHITE)
+
+
+@pytest.mark.parametrize(("name", "view"), [("attention", "All heads"), ("attention", "Act"), ("family", "Wrong claims"),
+                                            ("masking", "The head"), ("compare", "Side by side")])
+def test_a_page_four_times_as_large_does_not_scroll_sideways(new_visitor, name, view):
+    """A window of 1280 pixels at 400 %, or a small phone: 320 pixels (WCAG 2.2, 1.4.10)."""
+    visitor = new_visitor(width=320, height=640)
+    visitor.open(name, text="She poured the [MASK] into her cup.", view=view)
+    visitor.fits()
+
+
+def test_a_page_with_its_letters_and_paragraphs_further_apart_cuts_no_name_off(visitor):
+    """The distances of WCAG 2.2, 1.4.12."""
+    page = visitor.open("masking", text="She poured the [MASK] into her cup.")
+    page.add_style_tag(content="* { line-height: 1.5 !important; letter-spacing: .12em !important; "
+                               "word-spacing: .16em !important } p { margin-bottom: 2em !important }")
+    for button in page.locator(".st-key-view button").all():
+        around, name = button.bounding_box(), button.locator("p").bounding_box()
+        assert around["y"] <= name["y"]
+        assert name["y"] + name["height"] <= around["y"] + around["height"]
+    visitor.fits()
