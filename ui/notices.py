@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from ui import components
+from ui import components, served
 
 _runs = itertools.count(1)
 
@@ -42,5 +42,6 @@ def ready(text: str, status: str, lines: Sequence[str] = ()) -> None:
         status: model, device and size of what is on screen.
         lines: what else there is to say, such as values of a link that were dropped.
     """
-    data = components.pack({"text": text, "status": status, "lines": list(lines), "run": next(_runs)})
+    data = components.pack({"text": text, "status": status, "lines": list(lines), "run": next(_runs),
+                            "style": served.address("app", "css")})
     components.mount("ready", "ready", data, isolated=False)

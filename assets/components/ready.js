@@ -3,7 +3,7 @@
 // anything, "</script>" included.
 export default function (component) {
   const { parentElement, data } = component;
-  const { text, status, lines, run } = unpack(data);
+  const { text, status, lines, run, style } = unpack(data);
   const bar = child(parentElement, "div", "bw-status");
   bar.setAttribute("role", "status");
   requestAnimationFrame(() => {
@@ -11,6 +11,7 @@ export default function (component) {
     mendHistory(text);
     closeSidebar();
     mendPrinting();
+    mendStyle(style);
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status));
     bar.setAttribute("data-text", text);
     bar.setAttribute("data-run", String(run));
@@ -23,4 +24,11 @@ export default function (component) {
 function mendNavigation() {
   const list = document.querySelector("[data-testid=stSidebarNavItems]");
   for (const element of list ? [list, ...list.querySelectorAll("li")] : []) element.setAttribute("role", "presentation");
+}
+
+// A page that stayed open while its server gave way to a newer one has that one's components, and takes its style.
+function mendStyle(address) {
+  const link = document.querySelector('link[rel=stylesheet][href*="bothways/app."]');
+  const newest = new URL(address, document.baseURI).href;
+  if (link && link.href !== newest) link.href = newest;
 }

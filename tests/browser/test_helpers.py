@@ -181,8 +181,10 @@ def test_high_contrast_takes_no_number_and_no_choice_away(visitor):
     assert bar.evaluate(colour) not in ("rgba(0, 0, 0, 0)", WHITE)
 
 
-@pytest.mark.parametrize(("name", "view"), [("attention", "All heads"), ("attention", "Act"), ("family", "Wrong claims"),
-                                            ("masking", "The head"), ("compare", "Side by side")])
+@pytest.mark.parametrize(("name", "view"), [
+    ("attention", "All heads"), ("attention", "Act"), ("family", "Wrong claims"), ("masking", "The head"),
+    ("compare", "Side by side"),
+])
 def test_a_page_four_times_as_large_does_not_scroll_sideways(new_visitor, name, view):
     """A window of 1280 pixels at 400 %, or a small phone: 320 pixels (WCAG 2.2, 1.4.10)."""
     visitor = new_visitor(width=320, height=640)

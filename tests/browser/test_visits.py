@@ -64,3 +64,14 @@ def test_the_first_visitor_of_a_server_sees_a_page_as_all_do(browser):
             widths.append(page.get_by_test_id("stSidebar").bounding_box()["width"])
             context.close()
     assert widths == [264, 264]
+
+
+def test_a_page_that_outlives_its_server_takes_the_style_of_the_next(visitor):
+    page = visitor.open("masking", text=TEXT)
+    link = page.locator('link[rel=stylesheet][href*="bothways/app."]')
+    newest = link.evaluate("one => one.href")
+    link.evaluate("one => { one.href = one.href.replace(/app[.].*/, 'app.0123456789abcdef.css'); }")
+    expect(page.locator(".bw-status")).to_have_css("position", "static")  # the older one, which is not there any more
+    visitor.type("The server was [MASK].")
+    expect(page.locator(".bw-status")).to_have_css("position", "fixed")
+    assert link.evaluate("one => one.href") == newest
