@@ -1,21 +1,21 @@
-// Paper is white, and narrower than a screen: while a page is printed a chart is as wide as the paper, and who looks at
-// the dark theme gets the pictures of the light one (assets/app_study.css: data-printing).
-const PAPER = 700; // CSS pixels between the margins of A4 and Letter, held upright
+// Paper is white, and narrower than a screen: while a page is printed its charts are as much smaller as the page is, and
+// who looks at the dark theme gets the pictures of the light one (assets/app_study.css: data-printing).
+const PAPER = 685; // CSS pixels between the margins of A4 and Letter, held upright
 
 function mendPrinting() {
   if (window.__bwPrints) return;
   window.__bwPrints = true;
-  const charts = () => document.querySelectorAll("[data-testid=stPlotlyChart]");
-  const look = (asPaper) => {
-    if (!document.documentElement.toggleAttribute("data-printing", asPaper) && asPaper) return;
+  const page = document.documentElement;
+  const print = (isDark, zoom) => {
+    for (const chart of document.querySelectorAll("[data-testid=stPlotlyChart]")) chart.style.zoom = zoom;
+    if (page.hasAttribute("data-printing") === isDark) return;
+    page.toggleAttribute("data-printing", isDark);
     for (const host of document.querySelectorAll("[data-theme]")) { theme(host); host.__bwDraw?.(); }
   };
   addEventListener("beforeprint", () => {
-    for (const chart of charts()) chart.style.zoom = Math.min(1, PAPER / chart.clientWidth);
-    if (cssValue(document.querySelector(".stApp"), "color-scheme") === "dark") look(true);
+    const wide = document.querySelector("[data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock]");
+    const isDark = cssValue(document.querySelector(".stApp"), "color-scheme") === "dark";
+    print(isDark, wide ? String(Math.min(1, PAPER / wide.clientWidth)) : "");
   });
-  addEventListener("afterprint", () => {
-    for (const chart of charts()) chart.style.zoom = "";
-    if (document.documentElement.hasAttribute("data-printing")) look(false);
-  });
+  addEventListener("afterprint", () => print(false, ""));
 }
