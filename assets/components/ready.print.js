@@ -6,8 +6,9 @@ function mendPrinting() {
   if (window.__bwPrints) return;
   window.__bwPrints = true;
   const page = document.documentElement;
+  const charts = "[data-testid=stElementContainer]:has(.js-plotly-plot)";
   const print = (isDark, zoom) => {
-    for (const chart of document.querySelectorAll("[data-testid=stPlotlyChart]")) chart.style.zoom = zoom;
+    for (const chart of document.querySelectorAll(charts)) chart.style.zoom = zoom;
     if (page.hasAttribute("data-printing") === isDark) return;
     page.toggleAttribute("data-printing", isDark);
     for (const host of document.querySelectorAll("[data-theme]")) { theme(host); host.__bwDraw?.(); }
