@@ -10,8 +10,8 @@ for the large ones. Of two faces of one name the later counts where it has the
 character; for any other character the browser fetches Streamlit's.
 
 And the scripts that every page needs are named ahead (ui/ahead.py), a browser
-that is too old for the style says so, and what helps its reader leaves tokens
-and numbers alone (ui/untouched.py).
+that is too old for the style says so, what helps its reader leaves tokens and
+numbers alone (ui/untouched.py), and a page without its server tells (ui/unreached.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
 
-from ui import ahead, served, untouched
+from ui import ahead, served, unreached, untouched
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -113,6 +113,7 @@ def with_look(page: bytes) -> bytes:
     text = PRELOAD.sub("", page.decode("utf-8", "replace"))
     scripts = [served.address("ready", "js"), *(f"./static/js/{name}" for name in ahead.needed() if name not in text)]
     early += "".join(f'<link rel="modulepreload" crossorigin href="{script}">\n' for script in scripts)
-    text = text.replace("</head>", f"{early}<style>\n{rules}</style>\n{ASK_LATER}\n{untouched.SCRIPT}\n</head>", 1)
+    text = text.replace("</head>", f"{early}<style>\n{rules}</style>\n{ASK_LATER}\n</head>", 1)
+    text = text.replace("</head>", f"{untouched.SCRIPT}\n{unreached.SCRIPT}\n</head>", 1)
     style = f'<link rel="stylesheet" href="{served.address("app", "css")}">'
     return text.replace("</body>", f"{style}\n{TOO_OLD}\n</body>", 1).encode()

@@ -48,7 +48,7 @@ WATCH = """<script>
       const html = target.closest?.('[data-testid="stHtml"]');
       if (html) { judge(html); continue; }
       for (const node of addedNodes) if (node.nodeType === 1) {
-        if (node.parentNode === document.body && node.id !== "root") keep(node); // lists, dialogs, hints
+        if (node.parentNode === document.body && !node.matches(`#root, ${words}`)) keep(node); // lists, dialogs
         look(node);
         for (const one of node.querySelectorAll("[data-testid], input, textarea")) look(one);
       }

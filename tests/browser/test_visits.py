@@ -75,3 +75,37 @@ def test_a_page_that_outlives_its_server_takes_the_style_of_the_next(visitor):
     visitor.type("The server was [MASK].")
     expect(page.locator(".bw-status")).to_have_css("position", "fixed")
     assert link.evaluate("one => one.href") == newest
+
+
+def test_a_network_that_lets_no_websocket_through_is_told(new_visitor):
+    visitor = new_visitor()
+    page = visitor.page
+    page.route_web_socket("**/*", lambda socket: socket.close())
+    page.goto(visitor.address)
+    said = page.get_by_role("status").filter(has_text="No connection to the server yet")
+    expect(said).to_contain_text("blocks WebSockets")
+    expect(said).to_have_count(1)
+
+
+def test_a_lost_connection_is_told_until_it_is_back(visitor):
+    is_cut, sockets = False, []
+
+    def connect(socket):
+        if is_cut:
+            socket.close()
+        else:
+            sockets.append((socket, socket.connect_to_server()))
+
+    visitor.page.route_web_socket("**/*", connect)
+    page = visitor.open("masking", text=TEXT)
+    said = page.get_by_role("status").filter(has_text="The connection to the server is lost")
+    expect(said).to_have_count(0)
+    is_cut = True
+    for ends in sockets:
+        for end in ends:
+            end.close()
+    expect(said).to_have_count(1)
+    visitor.in_sentence(TEXT)
+    is_cut = False
+    expect(said).to_have_count(0)
+    visitor.type("The network came [MASK].")
