@@ -113,7 +113,7 @@ def with_look(page: bytes) -> bytes:
     text = PRELOAD.sub("", page.decode("utf-8", "replace"))
     scripts = [served.address("ready", "js"), *(f"./static/js/{name}" for name in ahead.needed() if name not in text)]
     early += "".join(f'<link rel="modulepreload" crossorigin href="{script}">\n' for script in scripts)
-    text = text.replace("</head>", f"{early}<style>\n{rules}</style>\n{ASK_LATER}\n</head>", 1)
-    text = text.replace("</head>", f"{untouched.SCRIPT}\n{unreached.SCRIPT}\n</head>", 1)
+    own = "\n".join((ASK_LATER, untouched.SCRIPT, unreached.SCRIPT))
+    text = text.replace("</head>", f"{early}<style>\n{rules}</style>\n{own}\n</head>", 1)
     style = f'<link rel="stylesheet" href="{served.address("app", "css")}">'
     return text.replace("</body>", f"{style}\n{TOO_OLD}\n</body>", 1).encode()

@@ -16,11 +16,11 @@ LATE = 12
 NEVER = ("No connection to the server yet; it is tried again and again. If this stays, the server is not running, or "
          "this network blocks WebSockets, as some schools' and companies' do: tell whoever runs it.")
 LOST = "The connection to the server is lost; it is tried again and again. What is on the page stays."
-#: A timer that sleeps with its computer counts no seconds meanwhile.
+#: A timer that sleeps with its computer counts no seconds meanwhile; a connection that is cut at once again is none.
 WATCH = """<script>
 {
   const [never, lost] = %s;
-  let seconds = 0, was = false;
+  let seconds = 0, was = "";
   const line = document.createElement("p");
   line.className = "bw-words"; // for a browser's translation (ui/untouched.py)
   line.setAttribute("role", "status");
@@ -28,10 +28,14 @@ WATCH = """<script>
     "background: #FFF3CD; color: #1C1E22; font: 16px/1.4 'Source Sans', sans-serif; border-top: 1px solid #D9D5CB";
   setInterval(() => {
     const state = document.querySelector("[data-test-connection-state]")?.getAttribute("data-test-connection-state");
-    was ||= state === "CONNECTED";
-    seconds = state && state !== "CONNECTED" ? seconds + 1 : 0;
+    if (state === "CONNECTED") seconds = was === state ? 0 : seconds;
+    else if (state) seconds += 1;
+    was = state;
     if (seconds < %d) line.remove();
-    else if (!line.isConnected) { line.textContent = was ? lost : never; document.body.append(line); }
+    else if (!line.isConnected) {
+      line.textContent = document.querySelector("[data-ready]") ? lost : never;
+      document.body.append(line);
+    }
   }, 1000);
 }
 </script>"""
