@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_core.measures.attention import merge_words, separator_positions
-from bert_core.serving import Engine
+from bert_core.serving import EVERYONE, Engine
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Array, Trace, TraceRequest
 
@@ -161,7 +161,7 @@ def corpus_traces(
     """A Trace of every sentence, so few at a time that others get their turn, and none kept."""
     requests = [TraceRequest(" ".join(s.words), model=model, parts=parts) for s in corpus]
     for first in range(0, len(requests), SENTENCES_A_CALL):
-        yield from engine.run_many(requests[first:first + SENTENCES_A_CALL], keep=False)
+        yield from engine.run_many(requests[first:first + SENTENCES_A_CALL], EVERYONE, keep=False)
 
 
 def _score(name: str, hits: Array, fixed: Array, half: Array) -> RelationTest:

@@ -29,7 +29,9 @@ class Engine(Protocol):
         Args:
             request: what to run.
             visitor: who asks; a newer call of the same visitor supersedes
-                what of theirs still waits. None is nobody in particular.
+                what of theirs still waits. None is nobody in particular,
+                EVERYONE is for what one run makes for all: nobody supersedes it,
+                and each request has its own turn among the visitors'.
             keep: whether the Trace may be asked for again and goes to the
                 cache; a long experiment would push out everybody's.
 

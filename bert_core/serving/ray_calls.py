@@ -17,7 +17,7 @@ from ray.exceptions import RayError, RayTaskError
 from ray.serve.exceptions import BackPressureError, RayServeException
 
 from bert_core.serving.local import MAX_BATCH, for_visitor
-from bert_core.serving.waiting import Busy, Superseded, TimedOut
+from bert_core.serving.waiting import EVERYONE, Busy, Superseded, TimedOut
 
 #: Requests of one call that the cluster has at once: a batch.
 WINDOW = MAX_BATCH
@@ -98,11 +98,11 @@ class Calls:
 
     @contextlib.contextmanager
     def begin(self, visitor: str | None) -> Iterator[Call]:
-        """A call of this visitor, whose older one is given up; None is somebody new each time."""
-        call = Call()
-        with self._lock:
-            older = self._newest.get(visitor) if visitor is not None else None
-            if visitor is not None:
+        """A call of this visitor, whose older one is given up; None and EVERYONE are somebody new each time."""
+        call, older = Call(), None
+        if visitor not in (None, EVERYONE):
+            with self._lock:
+                older = self._newest.get(visitor)
                 self._newest[visitor] = call
         if older is not None:
             older.give_up()

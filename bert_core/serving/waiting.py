@@ -3,8 +3,9 @@
 While someone types, only their newest request is worth computing: an older one
 that still waits is superseded, and gives its place in the queue to the newer.
 Between visitors the turn goes round, so that one with many requests can't hold
-up the others. Only waiting is limited here; who asked says how long it may take
-with the work (ALTOGETHER).
+up the others; what is made once for everyone has a turn for each request. Only
+waiting is limited here; who asked says how long it may take with the work
+(ALTOGETHER).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from typing import Any
 
 from bert_core.trace import TraceRequest
 
+#: Who asks for what one run makes for everyone: many may wait for it, so each request has a turn of its own.
+EVERYONE = "everyone"
 #: Requests that may wait at once; beyond, the answer is Busy.
 MAX_WAITING = 512
 #: Requests of one visitor that may wait at once.
@@ -120,7 +123,8 @@ class WaitingRoom:
         Args:
             requests: one call's requests; they never supersede each other.
             visitor: who asks; their older waiting tickets are superseded, and
-                these have their place. None is somebody new each time.
+                these have their place. None is somebody new each time,
+                EVERYONE somebody new for each request.
             seconds: how long they may wait for a turn.
             work: of the one request, if it asks for more than a Trace.
             goes_on: number of the earlier call whose rest these are.
@@ -134,7 +138,8 @@ class WaitingRoom:
             if self._closed:
                 raise _stopped()
             call = next(self._calls) if goes_on is None else goes_on
-            visitor = f"anonymous-{call}" if visitor is None else visitor
+            own_turns = visitor == EVERYONE
+            visitor = f"anonymous-{call}" if visitor is None or own_turns else visitor
             older = self._queues.get(visitor, [])
             if older and older[0].call > call:
                 raise _superseded()
@@ -142,8 +147,10 @@ class WaitingRoom:
             if full := len(requests) > min(room, self.most_a_visitor):
                 self._queues.pop(visitor, None)
             else:
-                tickets = [Ticket(request, visitor, seconds, call, work) for request in requests]
-                self._queues[visitor] = list(tickets)
+                names = (f"{visitor}-{n}" if own_turns else visitor for n in range(len(requests)))
+                tickets = [Ticket(request, name, seconds, call, work)
+                           for request, name in zip(requests, names, strict=True)]
+                self._queues |= {t.visitor: [t] for t in tickets} if own_turns else {visitor: list(tickets)}
                 self._changed.notify()
             waiting = self._count()
         self._resolve(older)

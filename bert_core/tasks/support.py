@@ -57,10 +57,12 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def run_all(engine: Engine, requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
-    """Any number of requests, a bounded number at a time; `keep` as in Engine.run."""
+def run_all(
+    engine: Engine, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True
+) -> list[Trace]:
+    """Any number of requests, a bounded number at a time; `visitor` and `keep` as in Engine.run."""
     return [trace for start in range(0, len(requests), AT_ONCE)
-            for trace in engine.run_many(requests[start:start + AT_ONCE], keep=keep)]
+            for trace in engine.run_many(requests[start:start + AT_ONCE], visitor, keep)]
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

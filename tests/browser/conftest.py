@@ -9,13 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Request, WebSocket, expect, sync_playwright
 
 from bench._server import Server, serve
 from tests.browser.waiting import PATIENCE, holds, settle
 
 CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
                       "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+#: What a test's server may be called; the browser finds no other.
+HERE = ("127.0.0.1", "localhost", urllib.parse.urlsplit(os.environ.get("BOTH_WAYS_TEST_ADDRESS", "")).hostname)
+ONLY_HERE = "--host-resolver-rules=" + ", ".join(["MAP * ~NOTFOUND", *(f"EXCLUDE {host}" for host in HERE if host)])
+#: Where a page may fetch something.
+OWN_SCHEMES = ("data:", "blob:")
 #: The widest of the document and of Streamlit's column, in pixels.
 WIDEST = """Math.max(document.documentElement.scrollWidth,
                      document.querySelector('[data-testid=stMain]')?.scrollWidth ?? 0)"""
@@ -52,11 +57,38 @@ def find_chromium() -> str | None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS)
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
         yield started
-        started.close()
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """Its windows are all new to the explorer: each fetches everything."""
+    started = playwright.chromium.launch(executable_path=find_chromium(), args=[*CHROMIUM_ARGUMENTS, ONLY_HERE])
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def home(playwright: Playwright, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """A browser that keeps what it has fetched, as a person's does: it opens a page in two thirds of the time."""
+    with playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("home"), executable_path=find_chromium(), args=[*CHROMIUM_ARGUMENTS, ONLY_HERE],
+            viewport={"width": 1440, "height": 900}) as context:
+        yield context
+
+
+def forget(home: BrowserContext, address: str) -> None:
+    """Close its tabs but the one it started with, and leave nothing of them but what was fetched."""
+    home.set_offline(False)
+    home.clear_permissions()
+    home.clear_cookies()
+    first, *others = home.pages
+    for page in others:
+        page.close()
+    home.new_cdp_session(first).send("Storage.clearDataForOrigin", {
+        "origin": address, "storageTypes": "local_storage,indexeddb"})
 
 
 @dataclass
@@ -129,34 +161,42 @@ class Visitor:
 
 
 @pytest.fixture
-def new_visitor(browser: Browser, address: str) -> Iterator:
-    """Maker of visitors: new_visitor(width=1440, height=900, scheme='light' or 'dark')."""
-    contexts, visitors = [], []
+def new_visitor(browser: Browser, home: BrowserContext, address: str) -> Iterator:
+    """Maker of visitors: new_visitor(width=1440, height=900, scheme='light' or 'dark').
+
+    The first of a test comes in the browser that has been here before, others in new ones.
+    """
+    contexts: list[BrowserContext] = []
+    visitors: list[Visitor] = []
+    own = (*OWN_SCHEMES, address, address.replace("http", "ws", 1))
 
     def make(width: int = 1440, height: int = 900, scheme: str = "light") -> Visitor:
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        size = {"width": width, "height": height}
+        context = browser.new_context(viewport=size) if contexts else home
         contexts.append(context)
         page = context.new_page()
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
         page.set_default_timeout(PATIENCE)
         if SLOWER != 1:
             context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
         visitor = Visitor(page, address)
         visitors.append(visitor)
 
-        def gate(route: Route) -> None:
-            if route.request.url.startswith((address, "data:", "blob:")):
-                route.continue_()
-            else:
-                visitor.strangers.append(route.request.url)
-                route.abort()
+        def note(sent: Request | WebSocket) -> None:
+            if not sent.url.startswith(own):
+                visitor.strangers.append(sent.url)
 
-        context.route("**/*", gate)
+        page.on("request", note)
+        page.on("websocket", note)
         page.on("pageerror", lambda error: visitor.errors.append(str(error)))
         return visitor
 
     yield make
-    for context in contexts:
+    for context in contexts[1:]:
         context.close()
+    if contexts:
+        forget(home, address)
     for visitor in visitors:
         assert visitor.strangers == [], "a request left the app's own address"
         assert visitor.errors == [], "a script of the page failed"

@@ -98,12 +98,11 @@ def test_an_unfinished_run_is_found_after_a_reload_elsewhere_and_in_another_tab(
 
 
 def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visitor):
-    first = new_visitor()
+    watching, first = new_visitor(), new_visitor()
     page = first.open("pretrain", size="4 layers × 128", length="6,000 steps")
     button(page, "Play").click()
     wait_state(page, "running", "waiting")
     run = run_id(page, "run")
-    watching = new_visitor()
     other = watching.open("pretrain", run=run)
     wait_state(other, "running", "waiting")
     expect(button(other, "Pause")).to_be_disabled()

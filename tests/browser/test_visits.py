@@ -19,13 +19,44 @@ def test_a_reload_finds_the_same_sentence(visitor):
     visitor.no_traceback()
 
 
+class Network:
+    """A page's way to its server, with which it can be cut: Playwright's `set_offline` lets an open WebSocket be."""
+
+    def __init__(self, page):
+        self.page, self.is_cut, self._sockets = page, False, []
+        page.route_web_socket("**/*", self._connect)
+
+    def _connect(self, socket):
+        if self.is_cut:
+            socket.close()
+        else:
+            self._sockets.append((socket, socket.connect_to_server()))
+
+    def cut(self):
+        self.is_cut = True
+        self.page.context.set_offline(True)
+        for ends in self._sockets:
+            for end in ends:
+                end.close()
+        self._sockets.clear()
+
+    def mend(self):
+        self.page.context.set_offline(False)
+        self.is_cut = False
+
+
 @pytest.mark.parametrize("seconds", [3, pytest.param(20, marks=pytest.mark.full)])
 def test_a_lost_network_is_picked_up_again(visitor, seconds):
-    visitor.open("masking", text=TEXT)
-    visitor.page.context.set_offline(True)
-    visitor.page.wait_for_timeout(seconds * 1000)
-    visitor.page.context.set_offline(False)
-    expect(visitor.page.get_by_test_id("stApp")).to_have_attribute("data-test-connection-state", "CONNECTED")
+    network = Network(visitor.page)
+    page = visitor.open("masking", text=TEXT)
+    app = page.get_by_test_id("stApp")
+    network.cut()
+    expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED")
+    page.wait_for_timeout(seconds * 1000)
+    expect(app).not_to_have_attribute("data-test-connection-state", "CONNECTED")
+    network.mend()
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=60_000)
+    visitor.in_sentence(TEXT)
     visitor.type("The network came [MASK].")
     visitor.no_traceback()
 
@@ -88,24 +119,13 @@ def test_a_network_that_lets_no_websocket_through_is_told(new_visitor):
 
 
 def test_a_lost_connection_is_told_until_it_is_back(visitor):
-    is_cut, sockets = False, []
-
-    def connect(socket):
-        if is_cut:
-            socket.close()
-        else:
-            sockets.append((socket, socket.connect_to_server()))
-
-    visitor.page.route_web_socket("**/*", connect)
+    network = Network(visitor.page)
     page = visitor.open("masking", text=TEXT)
     said = page.get_by_role("status").filter(has_text="The connection to the server is lost")
     expect(said).to_have_count(0)
-    is_cut = True
-    for ends in sockets:
-        for end in ends:
-            end.close()
+    network.cut()
     expect(said).to_have_count(1)
     visitor.in_sentence(TEXT)
-    is_cut = False
+    network.mend()
     expect(said).to_have_count(0)
     visitor.type("The network came [MASK].")

@@ -159,12 +159,15 @@ def test_what_is_left_of_a_call_that_failed_is_given_up():
 
 
 def test_only_a_newer_call_of_the_same_visitor_gives_an_older_one_up():
+    from bert_core.serving import EVERYONE
     from bert_core.serving.ray_calls import Calls
 
     calls = Calls()
-    with calls.begin("ann") as older, calls.begin("bo") as other, calls.begin(None) as nobody, calls.begin(None):
+    with (calls.begin("ann") as older, calls.begin("bo") as other, calls.begin(None) as nobody, calls.begin(None),
+          calls.begin(EVERYONE) as corpus, calls.begin(EVERYONE)):
         with calls.begin("ann") as newer:
-            assert [call._given_up for call in (older, other, nobody, newer)] == [True, False, False, False]
+            calls_now = (older, other, nobody, corpus, newer)
+            assert [call._given_up for call in calls_now] == [True, False, False, False, False]
         assert set(calls._newest) == {"bo"}
         with calls.begin("ann"):
             pass

