@@ -17,6 +17,7 @@ from bert_core.trace import Trace
 from tests.browser.alone import Alone
 from tests.browser.test_rooms import go_to, open_room
 from tests.browser.waiting import PATIENCE, becomes, holds
+from tests.cases import quick_are
 from ui import components
 from ui.views.attention_export import standalone
 
@@ -66,7 +67,8 @@ def wait_for(page: Page, **data: object) -> None:
         expect(page.locator(".att-root")).to_have_attribute(f"data-{key}", str(value), timeout=PATIENCE)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark"), (390, "light"), (1440, "dark")])
+@pytest.mark.parametrize(("width", "scheme"), quick_are(2, [
+    (1440, "light"), (390, "dark"), (390, "light"), (1440, "dark")]))
 def test_the_table_of_the_open_head_is_the_trace(new_visitor, trace, width, scheme):
     visitor = new_visitor(width=width, scheme=scheme)
     page = visitor.open("attention", text=TEXT, pair=PAIR, layer=3, head=9, look="map")

@@ -70,6 +70,7 @@ def test_a_run_goes_on_through_a_reload_another_page_and_another_tab(visitor):
     visitor.no_traceback()
 
 
+@pytest.mark.full
 def test_the_ways_trained_before_are_still_compared_after_a_reload(visitor):
     page = visitor.open("finetune", task="Topic", way="Head only")
     train(page)

@@ -9,6 +9,7 @@ from playwright.sync_api import JSHandle, Page, expect
 
 from bert_core import TraceRequest, load_engine
 from tests.browser.waiting import becomes, holds, settle
+from tests.cases import quick_are
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -132,10 +133,10 @@ def test_the_main_path_without_a_mouse(visitor):
     visitor.no_traceback()
 
 
-@pytest.mark.parametrize(("page", "query", "one"), [
-    ("cls", {}, ".bw-column"), ("attention", {"view": "Roles"}, ".roles-root button"),
-    ("embeddings", {"view": "Positions"}, ".bw-panels [tabindex]"), ("tasks", {"view": "Entities"}, ".bw-word"),
-])
+@pytest.mark.parametrize(("page", "query", "one"), quick_are(2, [
+    ("attention", {"view": "Roles"}, ".roles-root button"), ("tasks", {"view": "Entities"}, ".bw-word"),
+    ("cls", {}, ".bw-column"), ("embeddings", {"view": "Positions"}, ".bw-panels [tabindex]"),
+]))
 def test_the_focus_stays_where_it_is_when_the_page_turns_dark_or_narrow(visitor, page, query, one):
     visitor.open(page, **query)
     places = visitor.page.locator(one)

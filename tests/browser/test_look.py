@@ -8,19 +8,20 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.waiting import holds
+from tests.cases import quick_are
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 #: Anything a person, or somebody unfriendly, might type.
 ODD = {
     "nothing": "",
+    "script": "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>",
+    "masks in odd places": "a[MASK]b [MASK][MASK] [mask] [MASK",
+    "right to left": "שלום עולם [MASK] مرحبا",
     "one letter": "a",
     "emoji": "🙂👩‍👩‍👧‍👦",
     "Chinese": "他喝了一杯[MASK]。",
-    "right to left": "שלום עולם [MASK] مرحبا",
-    "script": "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>",
     "only masks": "[MASK] [MASK] [MASK]",
-    "masks in odd places": "a[MASK]b [MASK][MASK] [mask] [MASK",
     "controls": "a\u0007b\u200b\u202ec\ufeff \u0301",
     "markdown": "**bold** $x^2$ :red[hi] {x} %s [CLS] [SEP]",
 }
@@ -142,7 +143,7 @@ def test_a_phone_says_which_field_is_the_second_sentence(new_visitor, pair):
         assert box["x"] + start >= name["x"] + name["width"]
 
 
-@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("kind", quick_are(4, ODD))
 def test_anything_typed_gets_an_answer(visitor, kind):
     visitor.open("masking")
     for name in ("masking", "tokens", "embeddings"):

@@ -14,6 +14,7 @@ from bench._server import serve
 from tests.browser.conftest import CHROMIUM_ARGUMENTS, find_chromium
 from tests.browser.runs import TRAINER, leave_and_return, run_id, wait_state
 from tests.browser.waiting import PATIENCE, becomes, holds
+from tests.cases import quick_are
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 
@@ -113,6 +114,7 @@ def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visito
     watching.no_traceback()
 
 
+@pytest.mark.full
 def test_killing_the_browser_ends_the_run_its_files_and_the_process(browser, tmp_path):
     home, runs = tmp_path / "browser", tmp_path / "runs"
     runs.mkdir()
@@ -222,12 +224,12 @@ TWO_CLICKS = """([option, button, later]) => {
 }"""
 
 
-def test_a_click_while_another_experiment_is_being_drawn_is_obeyed_and_drawn(visitor):
-    for later in (15, 20, 25, 30):  # in some of which the page below the controls has just moved
-        page = visitor.open("pretrain", seed=later, **SMALL)
-        page.evaluate(TWO_CLICKS, ["No NSP", "One step", later])
-        expect(page.locator("[data-state=paused]")).to_be_visible()
-        visitor.no_traceback()
+@pytest.mark.parametrize("later", quick_are(2, [20, 25, 15, 30]))  # in some the page below has just moved
+def test_a_click_while_another_experiment_is_being_drawn_is_obeyed_and_drawn(visitor, later):
+    page = visitor.open("pretrain", seed=later, **SMALL)
+    page.evaluate(TWO_CLICKS, ["No NSP", "One step", later])
+    expect(page.locator("[data-state=paused]")).to_be_visible()
+    visitor.no_traceback()
 
 
 def test_the_page_says_which_run_is_on_screen_when_the_controls_say_another(visitor):

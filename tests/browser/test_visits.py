@@ -45,7 +45,8 @@ class Network:
         self.is_cut = False
 
 
-@pytest.mark.parametrize("seconds", [3, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("seconds", [3, 20])
 def test_a_lost_network_is_picked_up_again(visitor, seconds):
     network = Network(visitor.page)
     page = visitor.open("masking", text=TEXT)
