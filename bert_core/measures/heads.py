@@ -29,7 +29,8 @@ PLACES = ("previous", "next", "itself", "[CLS]", "[SEP]", "full stop")
 STOPS = (".", "?", "!")
 #: Fixed distances tried as the baseline, in words.
 OFFSETS = tuple(offset for offset in range(-6, 7) if offset)
-SENTENCES_A_CALL = 16
+#: Few enough for memory; but in a full class every call waits for a whole round of the others' turns.
+SENTENCES_A_CALL = 50
 #: A relation's role needs this much above the best fixed distance; a place's role this share.
 MARGIN, PLACE_SHARE = 0.10, 0.50
 #: What chance may do in fewer than one of twenty such tests is taken for more than chance.
@@ -158,7 +159,7 @@ def measure_roles(engine: Engine, model: str | None, corpus: Sequence[Sentence] 
 def corpus_traces(
     engine: Engine, model: str | None, corpus: Sequence[Sentence], parts: tuple[str, ...]
 ) -> Iterator[Trace]:
-    """A Trace of every sentence, so few at a time that others get their turn, and none kept."""
+    """A Trace of every sentence, some at a time, each with its own turn among the visitors', and none kept."""
     requests = [TraceRequest(" ".join(s.words), model=model, parts=parts) for s in corpus]
     for first in range(0, len(requests), SENTENCES_A_CALL):
         yield from engine.run_many(requests[first:first + SENTENCES_A_CALL], EVERYONE, keep=False)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from bert_core.serving.engine import Engine
     from bert_core.trace import Trace, TraceRequest
 
-#: Requests handed to the engine at once; it takes no more than 64 of one caller.
-AT_ONCE = 32
+#: Requests handed to the engine at once, as many as it takes of one caller.
+AT_ONCE = 64
 
 #: Head of `Model.heads` -> what it does, for messages.
 HEADS = {
