@@ -130,3 +130,11 @@ def test_a_lost_connection_is_told_until_it_is_back(visitor):
     network.mend()
     expect(said).to_have_count(0)
     visitor.type("The network came [MASK].")
+
+
+def test_a_request_that_leaves_the_apps_address_goes_nowhere_and_is_noticed(visitor):
+    page = visitor.open("tokens")
+    said = page.evaluate("fetch('http://elsewhere.example/x').then(() => 'an answer', (error) => error.message)")
+    assert said == "Failed to fetch"
+    assert visitor.strangers == ["http://elsewhere.example/x"]
+    visitor.strangers.clear()  # it would fail the test
