@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,10 +9,6 @@ import numpy as np
 if TYPE_CHECKING:
     from bert_core.load import Loaded
     from bert_core.serving.engine import Engine
-    from bert_core.trace import Trace, TraceRequest
-
-#: Requests handed to the engine at once, as many as it takes of one caller.
-AT_ONCE = 64
 
 #: Head of `Model.heads` -> what it does, for messages.
 HEADS = {
@@ -55,14 +50,6 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[end - 1].isspace():
         end -= 1
     return start, end
-
-
-def run_all(
-    engine: Engine, requests: Sequence[TraceRequest], visitor: str | None = None, keep: bool = True
-) -> list[Trace]:
-    """Any number of requests, a bounded number at a time; `visitor` and `keep` as in Engine.run."""
-    return [trace for start in range(0, len(requests), AT_ONCE)
-            for trace in engine.run_many(requests[start:start + AT_ONCE], visitor, keep)]
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bert_core.tasks.support import log_softmax, require_head, require_text, run_all, softmax
+from bert_core.tasks.support import log_softmax, require_head, require_text, softmax
 from bert_core.tokenizer import MAX_CHARACTERS
 from bert_core.trace import TraceRequest
 
@@ -187,7 +187,7 @@ def _masked_scores(
     places, parts = known_places(encoding), ("mlm_positions", "mlm_logits")
     requests = [TraceRequest(text, pair, model=model, masked=(place,), parts=parts) for place in places]
     pieces = []
-    for place, trace in zip(places, run_all(engine, requests), strict=True):
+    for place, trace in zip(places, engine.run_many(requests), strict=True):
         row = list(trace.mlm_positions).index(place)
         pieces.append(_piece(encoding, place, log_softmax(trace.mlm_logits[row])))
     return tuple(pieces)

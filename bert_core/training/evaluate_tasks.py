@@ -15,7 +15,7 @@ from bert_core.serving.engine import Engine
 from bert_core.tasks.answers import answer
 from bert_core.tasks.entities import decoded, group_entities, kind_of, label_tokens, merge_words
 from bert_core.tasks.sentences import embed, label_names, read_logits
-from bert_core.tasks.support import require_head, run_all, softmax
+from bert_core.tasks.support import require_head, softmax
 from bert_core.trace import TraceRequest
 from bert_core.training import datasets
 
@@ -27,7 +27,7 @@ def _classes(engine: Engine, rows: Sequence[datasets.Labelled]) -> tuple[np.ndar
     loaded = require_head(engine, None, "classification")
     order = sorted(range(len(rows)), key=lambda i: len(rows[i].text))
     predicted = np.zeros(len(rows), dtype=np.int64)
-    traces = run_all(engine, [TraceRequest(rows[i].text, parts=("logits",)) for i in order])
+    traces = engine.run_many([TraceRequest(rows[i].text, parts=("logits",)) for i in order])
     for i, trace in zip(order, traces, strict=True):
         found = read_logits(loaded.config, trace.logits)
         predicted[i] = label_names(loaded.config, len(found.logits)).index(found.label)
@@ -53,7 +53,7 @@ def entities(engine: Engine, path: Path, limit: int | None = None) -> dict[str, 
     """Entity-level precision, recall and F1, decoded as the model says; span and class must be exactly right."""
     loaded = require_head(engine, None, "token_classification")
     rows = datasets.every(datasets.read_ner(path), limit, path)
-    traces = run_all(engine, [TraceRequest(" ".join(row.words), parts=("logits",)) for row in rows])
+    traces = engine.run_many([TraceRequest(" ".join(row.words), parts=("logits",)) for row in rows])
     right = predicted = true = 0
     for row, trace in zip(rows, traces, strict=True):
         labels = label_names(loaded.config, trace.logits.shape[-1])

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from bert_core.load import load_model
+from bert_core.serving.local import LocalEngine
 from bert_core.training import datasets, evaluate, evaluate_tasks, jobs
 from bert_core.training.cards import METRICS
 from bert_core.training.evaluate import CLOZE
@@ -236,11 +237,11 @@ def score(tmp_path):
 
 def answering(monkeypatch, logits) -> None:
     """Make the model's head give `logits(encoding)` wherever the scores ask for it."""
-    def run_all(engine, requests):
+    def run_many(engine, requests):
         encodings = [engine.loaded().tokenizer.encode(request.text) for request in requests]
         return [SimpleNamespace(encoding=one, logits=logits(one)) for one in encodings]
 
-    monkeypatch.setattr(evaluate_tasks, "run_all", run_all)
+    monkeypatch.setattr(LocalEngine, "run_many", run_many)
 
 
 def test_classes_are_counted_by_hand(score, tiny_classifier, monkeypatch):

@@ -12,7 +12,6 @@ from bert_core.figures import cls as figures
 from bert_core.measures.cls import attention_of_layer, cls_attention
 from bert_core.measures.probe import Probe, fit_probe, read_probe
 from bert_core.serving import EVERYONE
-from bert_core.tasks.support import run_all
 from ui import components, controls, state
 from ui.state import Here
 from ui.tables import Numbers
@@ -57,7 +56,8 @@ def probe_of(model: str, name: str) -> Probe:
 def cls_states(model: str, sentences: list[str]) -> np.ndarray:
     """[CLS] of each sentence in each layer, (N, L+1, D)."""
     requests = [TraceRequest(text, model=model, parts=("hidden_states",)) for text in sentences]
-    return np.stack([trace.hidden_states[:, 0] for trace in run_all(state.engine(), requests, EVERYONE, keep=False)])
+    traces = state.engine().run_many(requests, EVERYONE, keep=False)
+    return np.stack([trace.hidden_states[:, 0] for trace in traces])
 
 
 def _probe_numbers(probe: Probe, reading: np.ndarray, trace: Trace) -> Numbers:

@@ -15,7 +15,6 @@ from bert_core.figures.meaning import YOURS
 from bert_core.measures.meaning import Occurrence, all_words, first_occurrences, word_places
 from bert_core.measures.similarity import RandomPairs, random_pairs
 from bert_core.serving import EVERYONE
-from bert_core.tasks.support import run_all
 from bert_core.tokenizer import Tokenizer
 from ui import controls, state
 from ui.state import Here
@@ -56,7 +55,7 @@ class Library:
 @st.cache_resource(max_entries=3, show_spinner="Reading the sentence set …")
 def library(model: str) -> Library:
     """The sentence set as this model reads it; about 20 MB for a small model."""
-    words = all_words(run_all(state.engine(), _requests(model, examples("meaning")["set"]), EVERYONE, keep=False))
+    words = all_words(state.engine().run_many(_requests(model, examples("meaning")["set"]), EVERYONE, keep=False))
     states = np.stack([word.states for word in words])  # (N, L+1, D)
     return Library(tuple(words), random_pairs(states, np.array([word.sentence for word in words])))
 
