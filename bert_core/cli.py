@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 #: Commands of bert_core.training.commands, which parse their own arguments.
 TRAINING = {
     "pretrain": "train a BERT or a GPT on a folder of text",
+    "pieces": "tokenise a corpus once, for pretrain to read where there is no time",
     "finetune": "train a task on top of a model",
     "evaluate": "measure a model on held-out data",
     "export": "write a model as a folder that transformers opens",

@@ -12,11 +12,12 @@ from bert_core.training.memory import keep_freed_memory
 LANGUAGE = ("mlm", "clm", "nsp", "blimp", "cloze")
 LABELLED = ("sst2", "ner", "squad", "stsb", "cola")
 #: Flags of one sitting of a run: what comes of the run does not depend on them.
-OF_A_SITTING = ("device", "save_seconds", "stop_after")
+OF_A_SITTING = ("device", "save_seconds", "stop_after", "workers")
 
 
 _LENGTH = number("a whole number from 16 to 512", int, lambda n: 16 <= n <= 512)
 _WHOLE = number("a whole number, at least 0", int, lambda n: 0 <= n < 2**63)
+_FEW = number("a whole number from 0 to 256", int, lambda n: 0 <= n <= 256)
 _EPOCHS = number("above 0 and at most 1,000", float, lambda n: 0 < n <= 1000)
 _VOCABULARY = number("a whole number from 100 to 1,000,000", int, lambda n: 100 <= n <= 1_000_000)
 _ABOVE_0 = number("a number above 0", float, lambda x: 0 < x < math.inf)
@@ -31,6 +32,7 @@ _PRECISION = "bf16: autocast over float32 weights; auto: where the hardware is f
 def add_parsers(subparsers: argparse._SubParsersAction) -> None:
     """Add this module's commands; each sets `run`, which takes the parsed arguments and returns plain data."""
     _add_pretrain(subparsers)
+    _add_pieces(subparsers)
     _add_finetune(subparsers)
     _add_evaluate(subparsers)
     _add_export(subparsers)
@@ -106,6 +108,8 @@ def _add_sitting(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--seed", type=_WHOLE, default=0, help=_SEED)
     group.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto", help=_PRECISION)
     group.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
+    group.add_argument("--workers", type=_FEW, default=0,
+                       help="processes that pack and corrupt ahead of the steps (default %(default)s: none)")
     group.add_argument("--save-seconds", type=_FROM_0, default=300.0,
                        help="seconds between two checkpoints (default %(default)s)")
     group.add_argument("--stop-after", type=_FROM_0, help="seconds after which to save and stop")
@@ -125,6 +129,22 @@ def _pretrain(args: argparse.Namespace) -> dict:
     from bert_core.training.runs import pretrain
 
     return pretrain(args)
+
+
+def _add_pieces(subparsers: argparse._SubParsersAction) -> None:
+    parser = subparsers.add_parser("pieces", help="tokenise a corpus once, for pretrain to read where there is no time")
+    parser.add_argument("--corpus", required=True, help="folder of .txt or .txt.zst, blank line between documents")
+    parser.add_argument("--out", required=True, help="folder for the word pieces; pretrain takes it as its --corpus")
+    parser.add_argument("--model", default="twin-bert", help="whose tokenizer is used (default %(default)s)")
+    parser.add_argument("--limit", help="NAME=PIECES,NAME=PIECES: most pieces of a source (default: all)")
+    parser.add_argument("--json", action="store_true", help="JSON on standard output")
+    parser.set_defaults(run=_pieces)
+
+
+def _pieces(args: argparse.Namespace) -> list:
+    from bert_core.training.runs import tokenise
+
+    return tokenise(args)
 
 
 def _add_finetune(subparsers: argparse._SubParsersAction) -> None:
@@ -148,6 +168,7 @@ def _add_finetune(subparsers: argparse._SubParsersAction) -> None:
                         help="share of the pieces hidden behind [MASK] (default %(default)s)")
     parser.add_argument("--seed", type=_WHOLE, default=0, help=_SEED)
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto", help=_PRECISION)
+    parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_finetune)
 

@@ -20,6 +20,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from tokenizers.trainers import WordPieceTrainer
 
+#: How the name of a source ends that was tokenised before (pieces.py).
+TOKENISED = ".pieces"
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 #: A full stop after one of these ends no sentence.
@@ -30,7 +32,7 @@ _BOUNDARY = re.compile(r"(?<=[.!?])[\"')\]”’]*\s+(?=[\"'(\[“‘]?[A-Z0-9])
 
 
 def sources(folder: str | Path) -> dict[str, Path]:
-    """Source name -> file, for every text file of a corpus folder.
+    """Source name -> file, for every text file of a corpus folder, and those tokenised before whose text isn't there.
 
     Raises:
         ValueError: the folder is missing or holds no text.
@@ -38,7 +40,8 @@ def sources(folder: str | Path) -> dict[str, Path]:
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"corpus {str(folder)!r} is no folder; give a folder of .txt or .txt.zst files")
-    found = {p.name.split(".txt")[0]: p for p in sorted(folder.iterdir()) if p.name.endswith((".txt", ".txt.zst"))}
+    found = {p.name.removesuffix(TOKENISED): p for p in sorted(folder.glob(f"*{TOKENISED}"))}
+    found |= {p.name.split(".txt")[0]: p for p in sorted(folder.iterdir()) if p.name.endswith((".txt", ".txt.zst"))}
     if not found:
         raise ValueError(f"corpus {str(folder)!r} holds no .txt or .txt.zst file")
     return found

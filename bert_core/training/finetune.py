@@ -64,11 +64,12 @@ def start(base: Model, config: BertConfig, head: str | None, recipe: FineTuneRec
 
     With a rank, factors for the matrices, all biases and LayerNorms, and the
     head learn; without, everything but the base's own heads. A classifier on a
-    base without a pooler gets a fresh one, as its head is.
+    base without a pooler gets a fresh one, as its head is. All are on the
+    base's device, and what is drawn is drawn on the CPU: the same on every device.
     """
     encoder = {n: w.detach().float() for n, w in base.weights.items() if n.startswith("bert.")}
     if recipe.rank:
-        learned = lora.factors(encoder, recipe.rank, recipe.seed)
+        learned = {n: w.to(base.device) for n, w in lora.factors(encoder, recipe.rank, recipe.seed).items()}
         learned |= {n: encoder[n].clone() for n in encoder if encoder[n].dim() == 1}
     else:
         learned = {n: w.clone() for n, w in encoder.items()}
@@ -78,7 +79,7 @@ def start(base: Model, config: BertConfig, head: str | None, recipe: FineTuneRec
         for name, shape in wanted.items():
             if name not in encoder:
                 fresh = torch.randn(shape, generator=generator) * config.initializer_range
-                learned[name] = torch.zeros(shape) if name.endswith("bias") else fresh
+                learned[name] = (torch.zeros(shape) if name.endswith("bias") else fresh).to(base.device)
     frozen = {n: w for n, w in encoder.items() if n not in learned}
     return frozen, {n: w.requires_grad_() for n, w in learned.items()}
 
@@ -169,8 +170,10 @@ def finetune(
         curve: file for loss and rate of every step.
         earlier: what an earlier fine-tuning learned, to go on from.
 
+    It runs where the base's weights are.
+
     Returns:
-        What learned (factors, biases, LayerNorms, head), and the seconds it took.
+        What learned (factors, biases, LayerNorms, head), on the CPU, and the seconds it took.
     """
     frozen, learned = start(base, config, task.head, recipe)
     if earlier is not None:
@@ -186,7 +189,7 @@ def finetune(
         set_learning_rate(optimizer, factor)
         if recipe.word_dropout:
             batch = with_hidden_pieces(batch, recipe.word_dropout, special, rng)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=recipe.precision == "bf16"):
+        with torch.autocast(base.device.type, dtype=torch.bfloat16, enabled=recipe.precision == "bf16"):
             loss = task.loss(model, batch, special.pad)
         loss.backward()
         norm = clip_gradients(learned, recipe.clip)
@@ -196,7 +199,7 @@ def finetune(
         _progress(lines, len(plan), time.perf_counter() - began)
     if curve is not None:
         curve.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return {n: w.detach() for n, w in learned.items()}, time.perf_counter() - began
+    return {n: w.detach().cpu() for n, w in learned.items()}, time.perf_counter() - began
 
 
 def _progress(lines: Sequence[dict[str, Any]], steps: int, seconds: float) -> None:

@@ -90,7 +90,7 @@ def write_full(
     folder: Path, config: BertConfig, base: Loaded, learned: Mapping[str, Tensor], scale: float
 ) -> None:
     """Write a fine-tuned model whole, updates merged, with its tokenizer."""
-    encoder = {n: w.float() for n, w in base.model.weights.items() if n.startswith("bert.")}
+    encoder = {n: w.float().cpu() for n, w in base.model.weights.items() if n.startswith("bert.")}
     encoder |= {n: w for n, w in learned.items() if not lora.is_factor(n)}
     factors = {n: w for n, w in learned.items() if lora.is_factor(n)}
     write_folder(folder, config, lora.apply(encoder, factors, scale), torch.float16)

@@ -15,7 +15,7 @@ from bert_core.training.cards import sittings_of
 from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
 from bert_core.training.folder import check_free, make_folder, write_adapter, write_full
 from bert_core.training.packing import Special
-from bert_core.training.pretrain import pick_precision
+from bert_core.training.pretrain import pick_device, pick_precision
 from bert_core.training.start import updates_of
 from bert_core.training.taskdata import TASKS
 
@@ -77,7 +77,8 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     """
     check_free(Path(args.out), spare="curve.jsonl")  # a run that was stopped leaves its curve
     task = TASKS[args.task]
-    base = load_model(args.model)
+    device = pick_device(args.device)
+    base = load_model(args.model, device=device)
     if not isinstance(base.model, Model) or base.config.model_type != "bert" or base.config.is_decoder:
         raise ValueError(f"finetune works on a both-way BERT; {args.model} is not one")
     path = datasets.find(args.data, args.task, training=True)
@@ -92,7 +93,7 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     recipe = FineTuneRecipe(
         epochs=args.epochs, rank=args.rank, batch=args.batch, lr=args.lr, head_lr=args.head_lr, seed=args.seed,
         word_dropout=args.word_dropout,
-        precision=pick_precision(args.precision, "cpu"),
+        precision=pick_precision(args.precision, device),
     )
     earlier = updates_of(args.warm_start, args.model, config) if args.warm_start else None
     before = sittings_of(locate(args.warm_start)) if args.warm_start else None

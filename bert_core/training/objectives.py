@@ -63,6 +63,11 @@ class Batch(NamedTuple):
     targets: Tensor
     labels: Tensor
 
+    def to(self, device: str | torch.device) -> Batch:
+        """The same on a device; what a GPU reads by itself comes while it works."""
+        inputs = Inputs(*(part if part is None else part.to(device, non_blocking=True) for part in self.inputs))
+        return Batch(inputs, *(part.to(device, non_blocking=True) for part in self[1:]))
+
 
 class Losses(NamedTuple):
     """Sums over a batch, so that batches and processes can be added up."""

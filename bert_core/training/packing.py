@@ -21,7 +21,14 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from bert_core.loading.files import put_in_place
+from bert_core.training.ahead import ahead
 from bert_core.training.corpus import sentences
+from bert_core.training.pieces import Pieces
+
+#: Most pieces of a source that are packed as one; the others begin from seeds of their own.
+PART_TOKENS = 20_000_000
+#: Sequences whose ids are gathered at a time when they change their order.
+SEQUENCES_A_TIME = 100_000
 
 IS_NEXT, NOT_NEXT, NO_PAIR = 0, 1, -1
 
@@ -159,6 +166,26 @@ class Packed:
         first, label = (np.array([row[k] for row in rows], dtype=np.int32) for k in (1, 2))
         return cls(ids, np.concatenate([[0], np.cumsum(lengths)]), first, label)
 
+    def in_order(self, order: np.ndarray) -> Packed:
+        """The sequences that `order` (n,) names, in its order; some at a time, as 400 million pieces are many."""
+        lengths = np.diff(self.offsets)[order]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        ids = np.empty(int(offsets[-1]), dtype=self.ids.dtype)
+        for at in range(0, len(order), SEQUENCES_A_TIME):
+            chosen = order[at : at + SEQUENCES_A_TIME]
+            bounds = zip(self.offsets[chosen], self.offsets[chosen + 1], strict=True)
+            end = min(at + SEQUENCES_A_TIME, len(order))
+            ids[offsets[at] : offsets[end]] = np.concatenate([self.ids[a:b] for a, b in bounds])
+        return Packed(ids, offsets, self.first[order], self.label[order])
+
+
+def joined(parts: Sequence[Packed]) -> Packed:
+    """The sequences of all parts, one part behind the other."""
+    before = np.cumsum([0, *(part.tokens for part in parts)])[:-1]
+    offsets = [part.offsets[1:] + start for part, start in zip(parts, before, strict=True)]
+    ids, first, label = (np.concatenate([getattr(part, name) for part in parts]) for name in ("ids", "first", "label"))
+    return Packed(ids, np.concatenate([[0], *offsets]), first, label)
+
 
 def vocabulary_digest(tokenizer: Tokenizer) -> str:
     """Of pieces and ids: two tokenizers of one digest mean the same by an id."""
@@ -166,30 +193,80 @@ def vocabulary_digest(tokenizer: Tokenizer) -> str:
 
 
 def pack(
-    texts: Mapping[str, Sequence[str]], mix: Mapping[str, float], tokenizer: Tokenizer, tokens: int,
-    lengths: Lengths = USUAL_LENGTHS, excerpt: int = 1200, seed: int = 0,
+    texts: Mapping[str, Sequence[str] | Pieces], mix: Mapping[str, float], tokenizer: Tokenizer, tokens: int,
+    lengths: Lengths = USUAL_LENGTHS, excerpt: int = 1200, seed: int = 0, workers: int = 0,
 ) -> Packed:
     """Pack a weighted mix of sources into shuffled pairs.
 
     Args:
-        texts: source name -> documents.
+        texts: source name -> documents, as text or tokenised before.
         mix: source name -> share of the pieces; a small source is read as
             often as its share asks for.
         tokens: pieces wanted in all, specials included; reached within one
             sequence a source.
         excerpt: most pieces taken from one document at a time.
+        workers: processes that pack side by side; what comes out is the same
+            for any number.
 
     Raises:
         ValueError: a source has no text.
     """
-    special = Special.of(tokenizer)
-    rows: list[tuple[Sentence, int, int]] = []
+    parts = _Parts(texts, _parts_of(mix, tokens), tokenizer, lengths, excerpt, seed)
+    done: list[Packed] = []
+    for found in ahead(parts, range(len(parts)), workers):
+        if isinstance(found, ValueError):
+            raise found
+        done.append(found)
+    order = np.random.default_rng((seed, len(mix))).permutation(sum(map(len, done)))
+    return joined(done).in_order(order)
+
+
+class _Part(NamedTuple):
+    """A stretch of what one source gives: its name, what seeds it beside the run's seed, and its pieces."""
+
+    name: str
+    seed: tuple[int, ...]
+    tokens: float
+
+
+def _parts_of(mix: Mapping[str, float], tokens: int) -> list[_Part]:
+    """Every source in turn, a large one in parts that can be packed side by side."""
+    found = []
     for number, (name, share) in enumerate(sorted(mix.items())):
-        rng = np.random.default_rng((seed, number))
-        excerpts = _excerpts(name, texts[name], tokenizer, excerpt, rng)
-        rows += _take(_pairs(excerpts, lengths, special, rng), share * tokens)
-    order = np.random.default_rng((seed, len(mix))).permutation(len(rows))
-    return Packed.of([rows[i] for i in order], tokenizer.get_vocab_size())
+        wanted, part = share * tokens, 0
+        while part == 0 or wanted > 0:
+            found.append(_Part(name, (number, part) if part else (number,), min(wanted, PART_TOKENS)))
+            wanted, part = wanted - PART_TOKENS, part + 1
+    return found
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of a corpus, each packed when it is asked for, in whatever process asks."""
+
+    texts: Mapping[str, Sequence[str] | Pieces]
+    parts: Sequence[_Part]
+    tokenizer: Tokenizer
+    lengths: Lengths
+    excerpt: int
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __getitem__(self, index: int) -> Packed | ValueError:
+        """A process that ends with an error tells its parent a traceback; so what went wrong is a value here."""
+        part, special = self.parts[index], Special.of(self.tokenizer)
+        rng, source = np.random.default_rng((self.seed, *part.seed)), self.texts[part.name]
+        if isinstance(source, Pieces):
+            excerpts = _tokenised_excerpts(part.name, source, self.excerpt, rng)
+        else:
+            excerpts = _excerpts(part.name, source, self.tokenizer, self.excerpt, rng)
+        try:
+            rows = _take(_pairs(excerpts, self.lengths, special, rng), part.tokens)
+        except ValueError as error:
+            return error
+        return Packed.of(rows, self.tokenizer.get_vocab_size())
 
 
 def _take(rows: Iterator[tuple[Sentence, int, int]], wanted: float) -> list[tuple[Sentence, int, int]]:
@@ -218,7 +295,20 @@ def _excerpts(
                 pieces_seen += sum(map(len, encoded))
                 yield [ids for ids in encoded if ids]
         if not pieces_seen:
-            raise ValueError(f"no documents in {name!r}; a source of the mix needs text")
+            raise _no_documents(name)
+
+
+def _tokenised_excerpts(name: str, docs: Pieces, limit: int, rng: np.random.Generator) -> Iterator[list[Sentence]]:
+    """The same from a source that was tokenised before; its stretches are counted in pieces, not in letters."""
+    if not docs.tokens:
+        raise _no_documents(name)
+    while True:
+        for number in rng.permutation(len(docs)):
+            yield docs.stretch(int(number), limit, rng)
+
+
+def _no_documents(name: str) -> ValueError:
+    return ValueError(f"no documents in {name!r}; a source of the mix needs text")
 
 
 def _stretch(doc: list[str], limit: int, rng: np.random.Generator) -> list[str]:

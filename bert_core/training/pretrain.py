@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -26,7 +27,8 @@ from bert_core.config import BertConfig
 from bert_core.loading.files import put_in_place, write_tensors
 from bert_core.model import Model
 from bert_core.precision import bf16_is_faster, has_bf16
-from bert_core.training.objectives import Losses, Objective, Sample, losses
+from bert_core.training.ahead import ahead
+from bert_core.training.objectives import Batch, Losses, Objective, Sample, losses
 from bert_core.training.optim import OPTIMIZERS, clip_gradients, learning_rate_factor, set_learning_rate
 from bert_core.training.packing import Packed
 
@@ -77,6 +79,20 @@ class Recipe:
     precision: str = "fp32"
     freeze_words: bool = False
     save_seconds: float = 300.0
+
+
+def pick_device(asked: str | None) -> str:
+    """Where to train: a GPU where there is one, unless asked otherwise.
+
+    Raises:
+        ValueError: it is no device, or not here.
+    """
+    chosen = asked or ("cuda" if torch.cuda.is_available() else "cpu")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", chosen):
+        raise ValueError(f"--device {chosen!r}: choose cpu or cuda")
+    if chosen != "cpu" and not torch.cuda.is_available():
+        raise ValueError(f"--device {chosen!r}: this torch finds no CUDA device; leave it out, or choose cpu")
+    return chosen
 
 
 def pick_precision(asked: str, device: str) -> str:
@@ -131,6 +147,48 @@ def micro_batches(samples: Sequence[Sample], micro_tokens: int) -> Iterator[list
     yield from (ordered[start:end] for start, end in reversed(bounds))
 
 
+class Work(NamedTuple):
+    """What one step reads.
+
+    Attributes:
+        chosen: predictions in the step's loss, over all processes.
+        pairs: labelled pairs in it, likewise; both at least 1.
+        batches: of this process.
+    """
+
+    chosen: int
+    pairs: int
+    batches: list[Batch]
+
+
+@dataclass(frozen=True)
+class Works:
+    """The work of every step by its number; the same whichever process makes it.
+
+    Attributes:
+        plan: the sequences of each step.
+        rank, processes: every `processes`-th sequence is this one's.
+    """
+
+    packed: Packed
+    objective: Objective
+    plan: Sequence[range]
+    micro_tokens: int
+    rank: int
+    processes: int
+
+    def __len__(self) -> int:
+        return len(self.plan)
+
+    def __getitem__(self, step: int) -> Work:
+        """Sequences corrupted and put into batches, on the CPU."""
+        samples = [self.objective.sample(self.packed[i]) for i in self.plan[step]]
+        chosen = max(1, sum(len(s.targets) for s in samples))
+        pairs = max(1, sum(s.label >= 0 for s in samples))
+        own = micro_batches(samples[self.rank :: self.processes], self.micro_tokens)
+        return Work(chosen, pairs, [self.objective.collate(micro) for micro in own])
+
+
 @contextmanager
 def open_state(folder: Path, device: str = "cpu") -> Iterator[Any]:
     """The checkpoint of a run.
@@ -157,10 +215,10 @@ class Trainer:
 
     def __init__(
         self, config: BertConfig, weights: dict[str, Tensor], packed: Packed, objective: Objective,
-        recipe: Recipe, device: str = "cpu",
+        recipe: Recipe, device: str = "cpu", workers: int = 0,
     ) -> None:
         self.config, self.packed, self.objective, self.recipe = config, packed, objective, recipe
-        self.device = device
+        self.device, self.workers = device, workers
         self.weights = {
             n: w.to(device).requires_grad_(not (recipe.freeze_words and n == WORDS)) for n, w in sorted(weights.items())
         }
@@ -171,6 +229,7 @@ class Trainer:
         self.seconds = 0.0
         self.rank = dist.get_rank() if dist.is_initialized() else 0
         self.processes = dist.get_world_size() if dist.is_initialized() else 1
+        self._coming: Iterator[Work] | None = None  # of the steps from `step` on
 
     @property
     def steps(self) -> int:
@@ -188,33 +247,37 @@ class Trainer:
         warmup, decay = (int(share * self.steps) for share in (self.recipe.warmup, self.recipe.decay))
         factor = learning_rate_factor(self.step, self.steps, warmup, decay)
         set_learning_rate(self.optimizer, factor)
-        numbers = self.plan[self.step]
-        samples = [self.objective.sample(self.packed[i]) for i in numbers]
-        counts = self._accumulate(samples)
+        counts = self._accumulate(self._next())
         norm = clip_gradients(self.weights, self.recipe.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
         self.seconds += time.perf_counter() - began
-        read = int(self.packed.offsets[numbers[-1] + 1])
+        read = int(self.packed.offsets[self.plan[self.step - 1].stop])
         return {"step": self.step, "tokens": read, **_averages(counts), "lr": factor * self.recipe.lr,
                 "grad_norm": norm, "seconds": round(self.seconds, 2)}
 
-    def _accumulate(self, samples: list[Sample]) -> list[float]:
+    def _next(self) -> Work:
+        """What the next step reads."""
+        if self._coming is None:
+            works = Works(self.packed, self.objective, self.plan, self.recipe.micro_tokens, self.rank, self.processes)
+            numbers = range(self.step, self.steps)
+            self._coming = ahead(works, numbers, self.workers, pin=self.device != "cpu")
+        return next(self._coming)
+
+    def _accumulate(self, work: Work) -> list[float]:
         """Gradients of this step's loss, the same for any number of processes."""
-        chosen = max(1, sum(len(s.targets) for s in samples))
-        pairs = max(1, sum(s.label >= 0 for s in samples))
-        totals = [0.0] * 6
-        for micro in micro_batches(samples[self.rank :: self.processes], self.recipe.micro_tokens):
-            done = self._forward(micro)
-            (done.token / chosen + self.recipe.nsp_weight * done.nsp / pairs).backward()
-            totals = [a + (b.item() if isinstance(b, Tensor) else b) for a, b in zip(totals, done, strict=True)]
+        sums: list[Tensor] = []
+        for micro in work.batches:
+            done = self._forward(micro.to(self.device))
+            (done.token / work.chosen + self.recipe.nsp_weight * done.nsp / work.pairs).backward()
+            sums.append(torch.stack([torch.as_tensor(n, device=self.device).detach().double() for n in done]))
+        totals = torch.stack(sums).sum(0).tolist() if sums else [0.0] * len(Losses._fields)
         if self.processes > 1:
             totals = self._share(totals)
         return totals
 
-    def _forward(self, micro: list[Sample]) -> Losses:
-        batch = self.objective.collate(micro, self.device)
+    def _forward(self, batch: Batch) -> Losses:
         kind = self.device.split(":")[0]
         with torch.autocast(kind, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             return losses(self.model, batch)
@@ -258,6 +321,7 @@ class Trainer:
         if not (folder / STATE).is_file():
             return False
         with open_state(folder, self.device) as file, torch.no_grad():
+            self._coming = None
             meta, state = file.metadata(), self.optimizer.state
             self.step, self.seconds = int(meta["step"]), float(meta["seconds"])
             for key in file.keys():  # noqa: SIM118 - not a mapping

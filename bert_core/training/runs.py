@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -20,14 +19,14 @@ from filelock import FileLock, Timeout
 from tokenizers import Tokenizer
 
 from bert_core.config import BertConfig
-from bert_core.load import locate
-from bert_core.loading.files import put_in_place
-from bert_core.training import corpus
+from bert_core.load import locate, parse_config
+from bert_core.loading.files import put_in_place, read_json
+from bert_core.training import corpus, pieces
 from bert_core.training.cards import sittings_of
 from bert_core.training.folder import find_tokenizer, make_folder, write_model
 from bert_core.training.objectives import Objective
 from bert_core.training.packing import Lengths, Packed, Special, pack, unigram_log_frequency, vocabulary_digest
-from bert_core.training.pretrain import Recipe, Trainer, pick_precision, run, wait_for_all
+from bert_core.training.pretrain import Recipe, Trainer, pick_device, pick_precision, run, wait_for_all
 from bert_core.training.resume import check_settings, check_tokens, earlier_record
 from bert_core.training.start import read_start, start_weights, turned_round
 
@@ -85,7 +84,7 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict:
         args.objective, Special.of(tokenizer), replacement_ids(tokenizer), args.mask_rate, args.loss_fraction,
         not args.no_nsp, args.seed,
     )
-    trainer = Trainer(config, weights, packed, objective, recipe, device)
+    trainer = Trainer(config, weights, packed, objective, recipe, device, args.workers)
     check_tokens(trainer, out, earlier)
     record = {**settings, "random_start": fresh, "steps": trainer.last}
     before = None if args.init == "scratch" else sittings_of(locate(args.init))
@@ -129,11 +128,7 @@ def _write_record(out: Path, record: dict) -> None:
 
 def _join_processes(device: str | None) -> str:
     """Join the other processes where torchrun started several; the device of this one."""
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", chosen):
-        raise ValueError(f"--device {chosen!r}: choose cpu or cuda")
-    if chosen != "cpu" and not torch.cuda.is_available():
-        raise ValueError(f"--device {chosen!r}: this torch finds no CUDA device; leave it out, or choose cpu")
+    chosen = pick_device(device)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         backend = "nccl" if chosen == "cuda" else "gloo"
         if chosen == "cuda":
@@ -169,7 +164,8 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
     if _is_first() and not path.is_file() and (kept := _kept_tokenizer(args)) is not None and kept.is_file():
         shutil.copyfile(kept, path)  # the other twin's: one file of pairs, one vocabulary
     if _is_first() and not path.is_file():
-        texts = {name: corpus.documents(p) for name, p in corpus.sources(args.corpus).items()}
+        texts = {name: corpus.documents(p) for name, p in corpus.sources(args.corpus).items()
+                 if not p.name.endswith(corpus.TOKENISED)}
         part = path.with_suffix(".part")
         corpus.train_wordpiece(texts, args.vocab_size).save(str(part))
         shutil.move(part, path)
@@ -196,9 +192,10 @@ def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed
         make_folder(path.parent)
         files = corpus.sources(args.corpus)
         mix = corpus.parse_mix(args.mix, list(files))
-        texts = {name: corpus.documents(files[name]) for name in mix}
+        texts = {name: _documents(files[name], origin["vocabulary"]) for name in mix}
         wanted = args.pack_tokens or args.tokens or 2_000_000
-        pack(texts, mix, tokenizer, wanted, Lengths(args.length), args.excerpt, args.seed).save(path, origin)
+        pack(texts, mix, tokenizer, wanted, Lengths(args.length), args.excerpt, args.seed, args.workers).save(
+            path, origin)
         if args.init == "scratch" and (kept := _kept_tokenizer(args)) is not None:
             tokenizer.save(str(kept))
     wait_for_all()
@@ -208,6 +205,51 @@ def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed
         raise ValueError(f"{path} holds {held:,} word pieces, --tokens asks for {args.tokens:,}; "
                          "ask for fewer, or pack more (--pack-tokens) into another file")
     return packed
+
+
+def _documents(file: Path, vocabulary: str) -> list[str] | pieces.Pieces:
+    """What a source holds.
+
+    Raises:
+        ValueError: it was tokenised before, with another vocabulary than the run's.
+    """
+    if not file.name.endswith(corpus.TOKENISED):
+        return corpus.documents(file)
+    found = pieces.read(file)
+    if found.vocabulary != vocabulary:
+        raise ValueError(f"{file} was tokenised with another vocabulary than the start's; make it again (pieces)")
+    return found
+
+
+def tokenise(args: argparse.Namespace) -> list[dict]:
+    """Write every source of a corpus as word pieces; what was written, source by source.
+
+    Raises:
+        ValueError: the corpus is no folder of text, a limit names no source, or the model has no tokenizer.json.
+    """
+    folder = locate(args.model)
+    tokenizer = corpus.plain_tokenizer(find_tokenizer(folder, parse_config(read_json(folder / "config.json"))))
+    texts = {name: file for name, file in corpus.sources(args.corpus).items()
+             if not file.name.endswith(corpus.TOKENISED)}
+    limits = _limits(args.limit, list(texts))
+    out, vocabulary, written = make_folder(args.out), vocabulary_digest(tokenizer), []
+    for name, file in texts.items():
+        made = pieces.tokenised(corpus.documents(file), tokenizer, vocabulary, limits.get(name))
+        path = out / f"{name}{corpus.TOKENISED}"
+        made.save(path)
+        written.append({"source": name, "documents": len(made), "pieces": made.tokens, "bytes": path.stat().st_size})
+    return written
+
+
+def _limits(text: str | None, names: list[str]) -> dict[str, int]:
+    """'enwiki=1000000' as pieces by source."""
+    found = {}
+    for item in text.split(",") if text else ():
+        name, _, value = item.partition("=")
+        if name not in names or not value.isdecimal() or int(value) < 1:
+            raise ValueError(f"--limit {item!r}: write NAME=PIECES; the corpus has {', '.join(names)}")
+        found[name] = int(value)
+    return found
 
 
 def replacement_ids(tokenizer: Tokenizer) -> np.ndarray:

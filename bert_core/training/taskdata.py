@@ -64,7 +64,9 @@ class Task:
 # --- batches -----------------------------------------------------------------
 
 
-def collate(sequences: Sequence[tuple[Sequence[int], Sequence[int]]], pad_id: int) -> Inputs:
+def collate(
+    sequences: Sequence[tuple[Sequence[int], Sequence[int]]], pad_id: int, device: str | torch.device = "cpu"
+) -> Inputs:
     """Pad (ids, segments) to one both-way batch."""
     longest = max(len(ids) for ids, _ in sequences)
     ids = torch.full((len(sequences), longest), pad_id)
@@ -72,12 +74,13 @@ def collate(sequences: Sequence[tuple[Sequence[int], Sequence[int]]], pad_id: in
     for row, (pieces, kinds) in enumerate(sequences):
         ids[row, : len(pieces)], segments[row, : len(pieces)] = torch.tensor(pieces), torch.tensor(kinds)
         mask[row, : len(pieces)] = True
-    return Inputs(ids, segments, mask, torch.zeros(len(sequences), dtype=torch.bool))
+    causal = torch.zeros(len(sequences), dtype=torch.bool)
+    return Inputs(*(part.to(device) for part in (ids, segments, mask, causal)))
 
 
 def encode(model: Model, rows: Sequence[Row], pad_id: int) -> tuple[Inputs, Tensor]:
     """The batch's inputs and last hidden states (B, T, D)."""
-    inputs = collate([row.sequences[0] for row in rows], pad_id)
+    inputs = collate([row.sequences[0] for row in rows], pad_id, model.device)
     return inputs, block.encode(model, inputs)
 
 
@@ -85,7 +88,7 @@ def classification_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tenso
     """Cross-entropy of the classifier over [CLS], nats."""
     _, hidden = encode(model, rows, pad_id)
     logits = exact(core.classification_logits(model, hidden))  # (B, C)
-    return F.cross_entropy(logits, torch.tensor([row.target for row in rows]))
+    return F.cross_entropy(logits, torch.tensor([row.target for row in rows], device=logits.device))
 
 
 def tagging_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
@@ -95,7 +98,7 @@ def tagging_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
     for index, row in enumerate(rows):
         targets[index, : len(row.target)] = torch.tensor(row.target)
     logits = exact(core.token_classification_logits(model, hidden))  # (B, T, C)
-    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED)
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten().to(logits.device), ignore_index=IGNORED)
 
 
 def answer_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
@@ -103,7 +106,7 @@ def answer_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
     inputs, hidden = encode(model, rows, pad_id)
     allowed = (inputs.token_type_ids == 1) & inputs.attention_mask
     allowed[:, 0] = True
-    targets = torch.tensor([row.target for row in rows])  # (B, 2)
+    targets = torch.tensor([row.target for row in rows], device=hidden.device)  # (B, 2)
     logits = [part.masked_fill(~allowed, torch.finfo(part.dtype).min)
               for part in map(exact, core.question_answering_logits(model, hidden))]
     return (F.cross_entropy(logits[0], targets[:, 0]) + F.cross_entropy(logits[1], targets[:, 1])) / 2
@@ -120,10 +123,10 @@ def sentence_vectors(inputs: Inputs, hidden: Tensor) -> Tensor:
 
 def similarity_loss(model: Model, rows: Sequence[Row], pad_id: int, sharpness: float = 20.0) -> Tensor:
     """CoSENT: pairs that people found more alike should have the larger cosine."""
-    inputs = collate([s for row in rows for s in row.sequences], pad_id)
+    inputs = collate([s for row in rows for s in row.sequences], pad_id, model.device)
     vectors = sentence_vectors(inputs, exact(block.encode(model, inputs)))
     cosine = (vectors[0::2] * vectors[1::2]).sum(-1)  # (B,)
-    gold = torch.tensor([row.target for row in rows])
+    gold = torch.tensor([row.target for row in rows], device=cosine.device)
     gap = sharpness * (cosine[:, None] - cosine[None, :])  # (B, B): row minus column
     wrong = gap[gold[:, None] < gold[None, :]]
     return torch.cat([wrong.new_zeros(1), wrong]).logsumexp(0)

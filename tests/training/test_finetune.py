@@ -227,9 +227,9 @@ def test_sentence_vectors_equal_embed(tiny_bert):
     engine.close()
 
 
-@pytest.mark.parametrize("name", sorted(TASKS))
-def test_every_task_has_a_finite_loss_and_gradients(name, tiny_bert):
-    task, base = TASKS[name], load_model(tiny_bert)
+def loss_of_two_rows(name: str, base: load.Loaded) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """A task's loss on what starts from `base`, and what learns."""
+    task = TASKS[name]
     labels = max(2, len(task.labels))
     config = dataclasses.replace(base.config, architectures=(task.architecture,), num_labels=labels)
     frozen, learned = start(base.model, config, task.head, FineTuneRecipe(rank=2))
@@ -238,10 +238,23 @@ def test_every_task_has_a_finite_loss_and_gradients(name, tiny_bert):
     targets = {"ner": ((IGNORED, 1, 0, IGNORED, 0, IGNORED),) * 2, "squad": ((4, 4), (3, 4)), "stsb": (0.1, 0.9)}
     rows = [Row((a, b) if name == "stsb" else (a,), target)
             for (a, b), target in zip(((one, two), (two, one)), targets.get(name, (0, 1)), strict=True)]
-    loss = task.loss(model, rows, 0)
+    return task.loss(model, rows, 0), learned
+
+
+@pytest.mark.parametrize("name", sorted(TASKS))
+def test_every_task_has_a_finite_loss_and_gradients(name, tiny_bert):
+    loss, learned = loss_of_two_rows(name, load_model(tiny_bert))
     loss.backward()
     assert torch.isfinite(loss)
     assert any(w.grad is not None and w.grad.abs().sum() > 0 for n, w in learned.items() if lora.is_factor(n))
+
+
+@pytest.mark.parametrize("device", ["banana", *(() if torch.cuda.is_available() else ("cuda",))])
+def test_a_device_that_is_none_is_refused(shipped, tmp_path, capsys, device):
+    assert main(["finetune", "--task", "sst2", "--data", str(sentiment_file(tmp_path)), "--out", str(tmp_path / "out"),
+                 "--device", device]) == 2
+    assert f"--device '{device}'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_finetune_refuses_a_causal_base(tiny_gpt, tmp_path, capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from bert_core.training import corpus
+from bert_core.training import corpus, packing
 from bert_core.training.packing import (
     IS_NEXT,
     NO_PAIR,
@@ -221,3 +221,45 @@ def test_a_stretch_may_begin_wherever_enough_of_the_document_follows():
     assert _stretch(doc, 5, last) == doc[7:10]
     assert _stretch(doc, 100, last) == doc
     assert _stretch([], 4, last) == []
+
+
+def same(one: Packed, two: Packed) -> bool:
+    return all(np.array_equal(getattr(one, name), getattr(two, name)) for name in ("ids", "offsets", "first", "label"))
+
+
+@pytest.mark.parametrize("size", [20_000_000, 700])
+def test_any_number_of_processes_packs_the_same(monkeypatch, size):
+    monkeypatch.setattr(packing, "PART_TOKENS", size)
+    texts = {"stories": tiny.documents(), "lines": ["A cat slept.", "We walked home."]}
+    mix = {"stories": 0.8, "lines": 0.2}
+    alone, two = (pack(texts, mix, wordpiece(), 2500, tiny.LENGTHS, seed=6, workers=n) for n in (0, 2))
+    assert same(alone, two)
+    assert alone.tokens >= 2500
+
+
+def test_a_large_source_comes_in_parts_that_differ(monkeypatch):
+    texts, mix = {"stories": tiny.documents()}, {"stories": 1.0}
+    whole = pack(texts, mix, wordpiece(), 600, tiny.LENGTHS, seed=6)
+    monkeypatch.setattr(packing, "PART_TOKENS", 600)
+    parts = pack(texts, mix, wordpiece(), 1800, tiny.LENGTHS, seed=6)
+    sequences = [tuple(parts[n].ids) for n in range(len(parts))]
+    assert {tuple(whole[n].ids) for n in range(len(whole))} <= set(sequences)  # the first part is what there was before
+    assert 1800 <= parts.tokens < 1800 + 3 * tiny.LENGTHS.longest
+    assert len(set(sequences)) > len(sequences) / 2
+
+
+def test_what_went_wrong_in_another_process_is_one_line():
+    with pytest.raises(ValueError, match=r"^no documents in 'docs'; a source of the mix needs text$"):
+        pack({"docs": ["", "  "]}, {"docs": 1.0}, wordpiece(), 100, workers=1)
+
+
+def test_sequences_in_another_order(monkeypatch):
+    monkeypatch.setattr(packing, "SEQUENCES_A_TIME", 3)
+    made = tiny.packed()
+    order = np.random.default_rng(2).permutation(len(made))[:10]
+    moved = made.in_order(order)
+    for n, index in enumerate(order):
+        assert moved[n]._replace(index=0).ids.tolist() == made[index].ids.tolist()
+        assert (moved[n].first, moved[n].label) == (made[index].first, made[index].label)
+    assert len(moved) == 10
+    assert moved.ids.dtype == made.ids.dtype

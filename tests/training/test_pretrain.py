@@ -119,6 +119,20 @@ def curve(folder):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in rows]
 
 
+@pytest.mark.parametrize("kind", ["mlm", "rtl"])
+def test_steps_prepared_by_other_processes_are_the_same(tmp_path, kind):
+    alone, helped = trainer(kind), trainer(kind)
+    helped.workers = 2
+    for _ in range(3):
+        first, second = alone.train_step(), helped.train_step()
+        assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    alone.save(tmp_path)
+    assert helped.train_step()["step"] == 4
+    assert helped.restore(tmp_path)  # what was on its way is of no use any more
+    first, second = alone.train_step(), helped.train_step()
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+
+
 @pytest.mark.parametrize(("kind", "optimizer"), [*((kind, "adamw") for kind in OBJECTIVES), ("mlm", "muon")])
 def test_a_killed_run_goes_on_as_if_unbroken(tmp_path, kind, optimizer):
     unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"

@@ -36,7 +36,7 @@ def test_another_setting_is_refused_with_both_values(name, value, words):
 
 @pytest.mark.parametrize("changes", [
     {}, {"device": "cuda"}, {"save_seconds": 9.0}, {"stop_after": 60.0}, {"tokens": 7000}, {"out": "elsewhere/a"},
-    {"packed": "./runs/p.npz"}, {"packed": str(Path("runs/p.npz").absolute())},
+    {"workers": 3}, {"packed": "./runs/p.npz"}, {"packed": str(Path("runs/p.npz").absolute())},
 ])
 def test_what_a_sitting_may_choose_and_other_spellings_of_a_place_pass(changes):
     resume.check_settings(SETTINGS | changes, SETTINGS)
