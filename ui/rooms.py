@@ -7,6 +7,7 @@ joined a room.
 from __future__ import annotations
 
 import html
+import time
 from collections.abc import Callable
 
 import streamlit as st
@@ -22,6 +23,8 @@ PULSE, TEACHERS_PULSE = 10.0, 2.0
 ADDRESS = "room"
 #: Pages that a teacher visits without taking the class along.
 NOT_SHOWN = ("class",)
+#: Seconds for which a problem is said again by every run.
+PROBLEM_STANDS = 8.0
 
 
 @st.cache_resource(show_spinner=False)
@@ -45,19 +48,21 @@ def following() -> tuple[str, str] | None:
 
 def open_room() -> None:
     """Open a room and control it."""
+    st.session_state.pop("_room_problem", None)
     try:
         st.session_state["_teaching"] = registry().open(visitors.current())
     except RoomError as problem:
-        st.session_state["_room_problem"] = str(problem)
+        _keep(problem)
 
 
 def take_control(code: str, key: str) -> None:
     """Control a room again with its key, after a reload say."""
+    st.session_state.pop("_room_problem", None)
     try:
         room = registry().teacher_state(code, key)
         st.session_state["_teaching"] = (room.code, key)
     except RoomError as problem:
-        st.session_state["_room_problem"] = str(problem)
+        _keep(problem)
 
 
 def close_room() -> None:
@@ -83,6 +88,7 @@ def end_poll() -> None:
 
 def join(code: str) -> None:
     """Follow a room."""
+    st.session_state.pop("_room_problem", None)
     let_go()
     try:
         seat = registry().join(code, visitors.current())
@@ -90,7 +96,7 @@ def join(code: str) -> None:
         state.set_param(ADDRESS, tidy_code(code))
         st.session_state.pop("_room_view", None)  # whoever wandered off goes along again at once
     except RoomError as problem:
-        st.session_state["_room_problem"] = str(problem)
+        _keep(problem)
 
 
 def let_go() -> None:
@@ -104,18 +110,30 @@ def let_go() -> None:
 
 def _control(act: Callable[..., None], *about: str) -> None:
     """Do it in the room that this visitor controls; a second click after its end finds none, which is no news."""
+    st.session_state.pop("_room_problem", None)
     try:
         if teaching() is not None:
             act(*teaching(), *about)
     except RoomError as problem:
-        st.session_state["_room_problem"] = str(problem)
+        _keep(problem)
+
+
+def _keep(problem: RoomError) -> None:
+    """What didn't work is said by this run and those of the next seconds.
+
+    A click can be followed by another run at once, a field that lost the focus say, and what only one of them
+    said nobody has read.
+    """
+    st.session_state["_room_problem"] = (str(problem), time.monotonic())
 
 
 def show_problem() -> None:
-    """The last thing that didn't work, once."""
-    problem = st.session_state.pop("_room_problem", None)
-    if problem:
+    """The last thing that didn't work, until it has stood long enough or something else was tried."""
+    problem, since = st.session_state.get("_room_problem", ("", 0.0))
+    if problem and time.monotonic() - since < PROBLEM_STANDS:
         notices.problem(problem)
+    else:
+        st.session_state.pop("_room_problem", None)
 
 
 # --- on every page -----------------------------------------------------------
@@ -192,7 +210,7 @@ def _follow() -> None:
         room = registry().follow(code, seat)
     except RoomError as problem:
         let_go()
-        st.session_state["_room_problem"] = str(problem)
+        _keep(problem)
         st.rerun()
     seen = st.session_state.get("_room_view")
     if room.view.page and seen != (code, room.view):
