@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bert_core import model as core
-from bert_core.model import Inputs, Model
+from bert_core.model import Attend, Inputs, Model
 
 #: Added to a score that may not be seen; its probability is exactly 0 in every precision.
 HIDDEN_SCORE = -1e30
@@ -22,8 +22,9 @@ HIDDEN_SCORE = -1e30
 
 def encode(model: Model, inputs: Inputs) -> Tensor:
     """The last hidden states, (B, T, D). Every query must see some key."""
-    hidden, bias = _before_last(model, inputs)
-    return _layer(model, model.config.num_hidden_layers - 1, hidden, hidden, bias)
+    attend = _attend(_bias(model, inputs))
+    hidden = hidden_before(model, inputs, attend)
+    return _layer(model, model.config.num_hidden_layers - 1, hidden, attend)
 
 
 def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:
@@ -38,38 +39,49 @@ def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:
     Returns:
         (B, C, D).
     """
-    hidden, bias = _before_last(model, inputs)
+    bias = _bias(model, inputs)
+    hidden = hidden_before(model, inputs, _attend(bias))
+    last = model.config.num_hidden_layers - 1
     asked = hidden.gather(1, positions[..., None].expand(-1, -1, hidden.shape[-1]))  # (B, C, D)
     if bias is not None:
         bias = bias[:, 0].gather(1, positions[..., None].expand(-1, -1, bias.shape[-1]))[:, None]
-    return _layer(model, model.config.num_hidden_layers - 1, asked, hidden, bias)
+    (query,) = _projected(model, last, asked, core.PROJECTIONS[:1])
+    key, value = _projected(model, last, hidden, core.PROJECTIONS[1:])
+    context = core.join_heads(_attended(query, key, value, bias))
+    return core.after_context(model, last, asked, context)[-1]
 
 
-def _before_last(model: Model, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
-    """What the last layer reads, (B, T, D), and the mask to add, (B, 1, T, T) or None."""
+def hidden_before(model: Model, inputs: Inputs, attend: Attend) -> Tensor:
+    """What the last layer reads, (B, T, D)."""
     hidden = core.embed(model, inputs).output
-    bias = _bias(inputs, hidden) if core.needs_mask(inputs) else None
     for index in range(model.config.num_hidden_layers - 1):
-        hidden = _layer(model, index, hidden, hidden, bias)
-    return hidden, bias
+        hidden = _layer(model, index, hidden, attend)
+    return hidden
 
 
-def _layer(model: Model, index: int, asked: Tensor, hidden: Tensor, bias: Tensor | None) -> Tensor:
-    """`core.layer` with the queries of `asked` (B, C, D) over the keys of `hidden` (B, T, D)."""
-    if asked is hidden:
-        query, key, value = _projected(model, index, hidden, core.PROJECTIONS)
-    else:
-        (query,) = _projected(model, index, asked, core.PROJECTIONS[:1])
-        key, value = _projected(model, index, hidden, core.PROJECTIONS[1:])
-    return core.after_context(model, index, asked, _attended(query, key, value, bias))[-1]
+def last_context(model: Model, hidden: Tensor, attend: Attend) -> Tensor:
+    """The last layer's heads side by side, (B, T, D), from what it reads."""
+    return core.join_heads(attend(*_projected(model, model.config.num_hidden_layers - 1, hidden, core.PROJECTIONS)))
 
 
-def _bias(inputs: Inputs, hidden: Tensor) -> Tensor:
-    """(B, 1, Tq, Tk): 0 where a query sees a key, HIDDEN_SCORE elsewhere, in the products' precision."""
-    kind = hidden.device.type
-    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else hidden.dtype
+def _layer(model: Model, index: int, hidden: Tensor, attend: Attend) -> Tensor:
+    """`core.layer` on (B, T, D)."""
+    context = core.join_heads(attend(*_projected(model, index, hidden, core.PROJECTIONS)))
+    return core.after_context(model, index, hidden, context)[-1]
+
+
+def _attend(bias: Tensor | None) -> Attend:
+    return lambda query, key, value: _attended(query, key, value, bias)
+
+
+def _bias(model: Model, inputs: Inputs) -> Tensor | None:
+    """(B, 1, Tq, Tk): 0 where a query sees a key, HIDDEN_SCORE elsewhere, in the products' precision; or None."""
+    if not core.needs_mask(inputs):
+        return None
+    kind = model.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else model.dtype
     allowed = core.allowed_pairs(inputs)
-    return torch.zeros(allowed.shape, dtype=dtype, device=hidden.device).masked_fill_(~allowed, HIDDEN_SCORE)
+    return torch.zeros(allowed.shape, dtype=dtype, device=model.device).masked_fill_(~allowed, HIDDEN_SCORE)
 
 
 def _projected(model: Model, index: int, hidden: Tensor, roles: Sequence[str]) -> tuple[Tensor, ...]:
@@ -84,8 +96,8 @@ def _projected(model: Model, index: int, hidden: Tensor, roles: Sequence[str]) -
 
 
 def _attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
-    """Context of all heads, (B, Tq, D), in the precision of its arguments."""
+    """Contexts of all heads, (B, H, Tq, Dh), in the precision of its arguments."""
     with torch.autocast(query.device.type, enabled=False):
         scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)  # (B, H, Tq, Tk)
         probs = (scores if bias is None else scores + bias).softmax(-1)
-        return core.join_heads(probs @ value)
+        return probs @ value

@@ -80,6 +80,8 @@ def _add_steps(group: argparse._ArgumentGroup) -> None:
                        help="least word pieces of a step, over all processes (default %(default)s)")
     group.add_argument("--micro-tokens", type=COUNT, default=1024,
                        help="most pieces of one forward pass, padding included (default %(default)s)")
+    group.add_argument("--unpadded", action="store_true",
+                       help="for a GPU: one row a pass, whole sequences until it has --micro-tokens, none padded")
     group.add_argument("--optimizer", choices=("adamw", "muon"), default="adamw",
                        help="muon: for the matrices of the layers, AdamW for the rest (default %(default)s)")
     group.add_argument("--lr", type=_ABOVE_0, default=5e-4,
@@ -102,6 +104,8 @@ def _add_losses(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-nsp", action="store_true", help="leave next-sentence prediction out of mlm")
     group.add_argument("--freeze-words", action="store_true",
                        help="keep the word embeddings, and with them the decoder's matrix")
+    group.add_argument("--learn-words", type=COUNT,
+                       help="let the embeddings learn of so many pieces, those packed most often; keep the others")
 
 
 def _add_sitting(group: argparse._ArgumentGroup) -> None:

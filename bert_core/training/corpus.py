@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import zstandard
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
@@ -55,6 +54,8 @@ def read_text(path: str | Path) -> str:
     """
     data = Path(path).read_bytes()
     if str(path).endswith(".zst"):
+        import zstandard  # a machine that reads word pieces only may lack it
+
         try:
             data = b"".join(_frames(data))
         except (zstandard.ZstdError, EOFError) as error:
@@ -67,6 +68,8 @@ def read_text(path: str | Path) -> str:
 
 def _frames(data: bytes) -> Iterator[bytes]:
     """What each zstd frame holds; EOFError where the last one is cut short."""
+    import zstandard
+
     while data:
         frame = zstandard.ZstdDecompressor().decompressobj()
         yield frame.decompress(data)

@@ -150,16 +150,26 @@ class Objective:
 def losses(model: Model, batch: Batch) -> Losses:
     """Forward pass and summed losses; only the chosen positions meet the vocabulary projection."""
     read = hidden_at(model, batch.inputs, batch.positions)  # (B, 1 + C, D)
-    token, right = SummedLoss.apply(core.mlm_logits(model, read[batch.chosen]), batch.targets)
-    hits = int(right.sum())
     labelled = batch.labels != IGNORED
-    pairs = int(labelled.sum())
+    return head_losses(model, read[batch.chosen], batch.targets, read[labelled, 0], batch.labels[labelled])
+
+
+def head_losses(model: Model, asked: Tensor, targets: Tensor, first: Tensor, labels: Tensor) -> Losses:
+    """Summed losses from the last hidden states.
+
+    Args:
+        asked: (P, D), where a prediction is made.
+        targets: (P,) true ids.
+        first: (S, D), of the [CLS] of labelled pairs.
+        labels: (S,) NSP labels.
+    """
+    token, right = SummedLoss.apply(core.mlm_logits(model, asked), targets)
+    hits, pairs = int(right.sum()), len(labels)
     if not pairs:
-        return Losses(token, len(batch.targets), hits, token.new_zeros(()), 0, 0)
-    scores = exact(core.nsp_logits(model, core.pooled_output(model, read[labelled])))  # (pairs, 2)
-    labels = batch.labels[labelled]
+        return Losses(token, len(targets), hits, token.new_zeros(()), 0, 0)
+    scores = exact(core.nsp_logits(model, core.pooled_output(model, first[:, None])))  # (S, 2)
     nsp = F.cross_entropy(scores, labels, reduction="sum")
-    return Losses(token, len(batch.targets), hits, nsp, pairs, int((scores.argmax(-1) == labels).sum()))
+    return Losses(token, len(targets), hits, nsp, pairs, int((scores.argmax(-1) == labels).sum()))
 
 
 def exact(logits: Tensor) -> Tensor:

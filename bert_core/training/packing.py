@@ -123,6 +123,11 @@ class Packed:
         """Pieces in all, specials included."""
         return int(self.offsets[-1])
 
+    @property
+    def longest(self) -> int:
+        """Pieces of the longest sequence."""
+        return int(np.diff(self.offsets).max())
+
     def save(self, path: Path, origin: Mapping[str, Any] | None = None) -> None:
         """Write to `path` at once or not at all; `origin` says what the pairs were packed with."""
         part = path.with_name(path.name + ".part.npz")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from safetensors import SafetensorError, safe_open
@@ -27,6 +28,7 @@ from bert_core.config import BertConfig
 from bert_core.loading.files import put_in_place, write_tensors
 from bert_core.model import Model
 from bert_core.precision import bf16_is_faster, has_bf16
+from bert_core.training import unpadded
 from bert_core.training.ahead import ahead
 from bert_core.training.objectives import Batch, Losses, Objective, Sample, losses
 from bert_core.training.optim import OPTIMIZERS, clip_gradients, learning_rate_factor, set_learning_rate
@@ -47,7 +49,9 @@ class Recipe:
     Attributes:
         step_tokens: pieces a step, over all processes; a step takes whole
             sequences until it has them.
-        micro_tokens: most padded pieces in one forward pass.
+        micro_tokens: most padded pieces in one forward pass; unpadded, whole
+            sequences until it has them.
+        unpadded: one row a pass, without padding between its sequences.
         optimizer: 'adamw', or 'muon' for the matrices of the layers.
         lr, head_lr: peak learning rates of encoder and heads.
         tokens: pieces to read in all; None reads all that is packed. May be
@@ -61,11 +65,14 @@ class Recipe:
         precision: 'fp32' or 'bf16' (autocast, float32 weights).
         freeze_words: keep the word embeddings, and with them the decoder's
             matrix, as the start has them.
+        learn_words: of so many pieces the word embeddings learn, those that
+            are packed most often; None leaves it to `freeze_words`.
         save_seconds: time between two checkpoints.
     """
 
     step_tokens: int = 1024
     micro_tokens: int = 1024
+    unpadded: bool = False
     optimizer: str = "adamw"
     lr: float = 5e-4
     head_lr: float = 2e-3
@@ -78,6 +85,7 @@ class Recipe:
     clip: float = 1.0
     precision: str = "fp32"
     freeze_words: bool = False
+    learn_words: int | None = None
     save_seconds: float = 300.0
 
 
@@ -122,6 +130,12 @@ def steps_of(packed: Packed, step_tokens: int, tokens: int | None = None) -> lis
     return steps
 
 
+def still_words(packed: Packed, learning: int, vocab_size: int) -> Tensor:
+    """Rows of the word embeddings that stay, in order: all but those of the `learning` pieces packed most often."""
+    counts = np.bincount(packed.ids, minlength=vocab_size)[:vocab_size]
+    return torch.from_numpy(np.sort(np.argsort(-counts, kind="stable")[learning:]))
+
+
 def micro_batches(samples: Sequence[Sample], micro_tokens: int) -> Iterator[list[Sample]]:
     """Sequences of like length together, at most `micro_tokens` padded pieces each.
 
@@ -158,7 +172,7 @@ class Work(NamedTuple):
 
     chosen: int
     pairs: int
-    batches: list[Batch]
+    batches: Sequence[Batch | unpadded.Row]
 
 
 @dataclass(frozen=True)
@@ -168,6 +182,7 @@ class Works:
     Attributes:
         plan: the sequences of each step.
         rank, processes: every `processes`-th sequence is this one's.
+        longest: most pieces of a sequence, for unpadded rows; None pads.
     """
 
     packed: Packed
@@ -176,6 +191,7 @@ class Works:
     micro_tokens: int
     rank: int
     processes: int
+    longest: int | None
 
     def __len__(self) -> int:
         return len(self.plan)
@@ -185,8 +201,14 @@ class Works:
         samples = [self.objective.sample(self.packed[i]) for i in self.plan[step]]
         chosen = max(1, sum(len(s.targets) for s in samples))
         pairs = max(1, sum(s.label >= 0 for s in samples))
-        own = micro_batches(samples[self.rank :: self.processes], self.micro_tokens)
-        return Work(chosen, pairs, [self.objective.collate(micro) for micro in own])
+        return Work(chosen, pairs, self._batches(samples[self.rank :: self.processes]))
+
+    def _batches(self, own: Sequence[Sample]) -> Sequence[Batch | unpadded.Row]:
+        if self.longest is None:
+            return [self.objective.collate(micro) for micro in micro_batches(own, self.micro_tokens)]
+        room, pad = unpadded.room_for(self.micro_tokens, self.longest), self.objective.special.pad
+        return [unpadded.join(part, room, self.longest, pad, self.objective.kind != "mlm")
+                for part in unpadded.rows_of(own, self.micro_tokens)]
 
 
 @contextmanager
@@ -209,6 +231,8 @@ class Trainer:
 
     Attributes:
         weights: name -> float32 tensor; all learn but the frozen words.
+        still: (V - n,) rows of the word embeddings that stay as the start has
+            them while the others learn; None where there are none such.
         step: steps done.
         seconds: time spent training, over all sittings.
     """
@@ -222,6 +246,10 @@ class Trainer:
         self.weights = {
             n: w.to(device).requires_grad_(not (recipe.freeze_words and n == WORDS)) for n, w in sorted(weights.items())
         }
+        self.still = None if recipe.learn_words is None else still_words(packed, recipe.learn_words, config.vocab_size)
+        if self.still is not None:
+            self.still = self.still.to(device)
+            self._start = self.weights[WORDS].detach()[self.still]
         self.model = Model(config, self.weights)
         self.optimizer = OPTIMIZERS[recipe.optimizer](self.weights, recipe.lr, recipe.head_lr, recipe.weight_decay)
         self.plan = steps_of(packed, recipe.step_tokens, recipe.tokens)
@@ -248,8 +276,13 @@ class Trainer:
         factor = learning_rate_factor(self.step, self.steps, warmup, decay)
         set_learning_rate(self.optimizer, factor)
         counts = self._accumulate(self._next())
+        if self.still is not None:
+            self.weights[WORDS].grad[self.still] = 0.0
         norm = clip_gradients(self.weights, self.recipe.clip)
         self.optimizer.step()
+        if self.still is not None:  # weight decay reaches them without a gradient
+            with torch.no_grad():
+                self.weights[WORDS][self.still] = self._start
         self.optimizer.zero_grad(set_to_none=True)
         self.step += 1
         self.seconds += time.perf_counter() - began
@@ -260,7 +293,8 @@ class Trainer:
     def _next(self) -> Work:
         """What the next step reads."""
         if self._coming is None:
-            works = Works(self.packed, self.objective, self.plan, self.recipe.micro_tokens, self.rank, self.processes)
+            works = Works(self.packed, self.objective, self.plan, self.recipe.micro_tokens, self.rank, self.processes,
+                          self.packed.longest if self.recipe.unpadded else None)
             numbers = range(self.step, self.steps)
             self._coming = ahead(works, numbers, self.workers, pin=self.device != "cpu")
         return next(self._coming)
@@ -277,10 +311,10 @@ class Trainer:
             totals = self._share(totals)
         return totals
 
-    def _forward(self, batch: Batch) -> Losses:
+    def _forward(self, batch: Batch | unpadded.Row) -> Losses:
         kind = self.device.split(":")[0]
         with torch.autocast(kind, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
-            return losses(self.model, batch)
+            return losses(self.model, batch) if isinstance(batch, Batch) else unpadded.losses(self.model, batch)
 
     def _share(self, totals: list[float]) -> list[float]:
         """Add gradients and counts up over the processes."""

@@ -70,13 +70,13 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict:
     settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
     settings["precision"] = pick_precision(asked, device)
     check_settings(settings, earlier)
+    _check_flags(settings, device)
     with _begun(out, settings, fresh=_is_first() and not earlier):
         config, found, tokenizer = _start(args, out)
         packed = _packed(args, out, tokenizer)
-        longest = int(np.diff(packed.offsets).max())
-        if longest > config.max_position_embeddings:
+        if packed.longest > config.max_position_embeddings:
             raise ValueError(f"--init {args.init!r} knows {config.max_position_embeddings} positions; packed are "
-                             f"sequences of up to {longest}")
+                             f"sequences of up to {packed.longest}")
     bias = torch.from_numpy(unigram_log_frequency(packed, config.vocab_size)).float()
     weights, fresh = start_weights(config, found, args.objective, bias, args.seed)
     recipe = Recipe(**{field.name: settings[field.name] for field in fields(Recipe) if field.name in settings})
@@ -117,6 +117,14 @@ def _begun(out: Path, settings: dict, fresh: bool) -> Iterator[None]:
         for path in made if fresh else ():
             path.unlink(missing_ok=True)
         raise
+
+
+def _check_flags(settings: dict, device: str) -> None:
+    """ValueError where two flags contradict each other."""
+    if settings["freeze_words"] and settings["learn_words"] is not None:
+        raise ValueError("--freeze-words and --learn-words contradict each other; give one of them")
+    if settings["unpadded"] and device != "cpu" and settings["precision"] != "bf16":
+        raise ValueError("--unpadded needs --precision bf16 on a GPU: its attention takes half precision only")
 
 
 def _write_record(out: Path, record: dict) -> None:
