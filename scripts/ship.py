@@ -2,11 +2,13 @@
 
     python scripts/ship.py take runs/twin-bert-3 twin-bert
     python scripts/ship.py score twin-bert twin-gpt >> scores.jsonl
+    python scripts/ship.py weigh
     python scripts/make_cards.py scores.jsonl --hardware "2 cores of an AMD EPYC" --models twin-bert twin-gpt
 
 `take` copies weights, config, settings and curve of a run of `pretrain` or
 `finetune`. `score` runs each command that stands on a model's card and prints
-its JSON with the command, as make_cards.py reads it.
+its JSON with the command, as make_cards.py reads it. `weigh` says how large a
+commit of the weights would be as a diff, which has a bound (docs/training-log.md).
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ROOT / "assets" / "models"
+#: Most bytes of all diffs of a session's commits that are taken, and what other commits of it may need.
+MOST_BYTES, OTHERS = 256 * 2**20, 4 * 2**20
 #: Steps of a curve that are kept.
 MOST_STEPS = 1000
 
@@ -64,6 +68,13 @@ def score(names: list[str]) -> None:
             print(json.dumps({**found, "model": name, "command": command}), flush=True)
 
 
+def weigh() -> int:
+    """Bytes of the diff that a commit of the models would be, binary files spelled out."""
+    command = ["git", "diff", "--binary", "HEAD", "--", "assets/models"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
+        return sum(len(block) for block in iter(lambda: process.stdout.read(2**20), b""))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="ship finished runs and score them")
     actions = parser.add_subparsers(dest="action", required=True)
@@ -71,11 +82,16 @@ def main() -> None:
     taking.add_argument("run", type=Path)
     taking.add_argument("name")
     actions.add_parser("score").add_argument("names", nargs="+")
+    actions.add_parser("weigh")
     args = parser.parse_args()
     if args.action == "take":
         take(args.run, args.name)
-    else:
+    elif args.action == "score":
         score(args.names)
+    else:
+        found = weigh()
+        print(f"{found:,} bytes of diff; {MOST_BYTES - OTHERS:,} may be committed")
+        sys.exit(int(found > MOST_BYTES - OTHERS))
 
 
 if __name__ == "__main__":

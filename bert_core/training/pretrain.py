@@ -118,15 +118,12 @@ def wait_for_all() -> None:
 
 def steps_of(packed: Packed, step_tokens: int, tokens: int | None = None) -> list[range]:
     """Consecutive sequences grouped into steps of at least `step_tokens` pieces, `tokens` in all."""
-    steps, start = [], 0
-    for index in range(len(packed)):
-        if tokens is not None and packed.offsets[start] >= tokens:
-            return steps
-        if packed.offsets[index + 1] - packed.offsets[start] >= step_tokens:
-            steps.append(range(start, index + 1))
-            start = index + 1
-    if start < len(packed):
-        steps.append(range(start, len(packed)))
+    steps, start, end = [], 0, len(packed)
+    while start < end and (tokens is None or packed.offsets[start] < tokens):
+        wanted = packed.offsets[start] + step_tokens
+        stop = min(end, max(start + 1, int(np.searchsorted(packed.offsets, wanted))))
+        steps.append(range(start, stop))
+        start = stop
     return steps
 
 

@@ -137,17 +137,13 @@ def _before_last_context(
 def attended(query: Tensor, key: Tensor, value: Tensor, ends: Tensor, longest: int, causal: bool) -> Tensor:
     """Contexts of all heads where each sequence attends to itself alone, three of (T, H, Dh) -> (T, H, Dh).
 
-    A GPU's kernel takes half precision only; elsewhere all scores of the row are made, and those of pairs in other
-    sequences hidden.
+    A GPU has a kernel for it, which takes half precision only; elsewhere the sequences take turns.
     """
     if query.is_cuda:
         from torch.nn.attention.varlen import varlen_attn
 
         return varlen_attn(query, key, value, ends, ends, longest, longest, window_size=(-1, 0 if causal else -1))
-    place = torch.arange(len(query), device=query.device)
-    number = torch.bucketize(place, ends[1:], right=True)
-    allowed = number[:, None] == number
-    if causal:
-        allowed &= place[:, None] >= place
-    by_head = (part.transpose(0, 1) for part in (query, key, value))
-    return F.scaled_dot_product_attention(*by_head, attn_mask=allowed).transpose(0, 1)
+    lengths = ends.diff().tolist()
+    sequences = zip(*(part.transpose(0, 1).split(lengths, 1) for part in (query, key, value)), strict=True)
+    contexts = [F.scaled_dot_product_attention(*each, is_causal=causal) for each in sequences]  # (H, t, Dh) each
+    return torch.cat(contexts, 1).transpose(0, 1)

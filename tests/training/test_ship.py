@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,3 +61,20 @@ def test_scores_come_from_the_command_on_the_card(ship, capsys):
     assert found["model"] == "twin-bert"
     assert found["command"] == card["scores"][0]["command"]
     assert 0 <= found["is_next"] <= 1
+
+
+def test_weigh_counts_what_goes_and_what_comes(ship, tmp_path, monkeypatch):
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=tmp_path, check=True)
+
+    weights = tmp_path / "assets" / "models" / "twin-bert" / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    kept, rng = np.random.default_rng(1).bytes(200_000), np.random.default_rng(2)
+    weights.write_bytes(kept + rng.bytes(100_000))
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "weights")
+    monkeypatch.setattr(ship, "ROOT", tmp_path)
+    assert ship.weigh() == 0
+    weights.write_bytes(kept + rng.bytes(100_000))
+    assert 2.5 * 100_000 < ship.weigh() < 2.7 * 100_000  # 5 characters for 4 bytes, there and back
