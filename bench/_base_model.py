@@ -16,6 +16,8 @@ from bert_core.kernels import packed
 from bert_core.load import Loaded, LoadError, build, describe_model, load_model, shipped_names
 from bert_core.tokenizer import Tokenizer
 
+#: Where both sides compute: the engine takes a GPU where there is one.
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LENGTHS = (8, 16, 32, 64, 128, 512)
 _WORDS = ("the river runs past old stone houses where people cook bread and sing at night while children "
           "draw maps of every road that leads from this small town to the sea").split()
@@ -28,14 +30,14 @@ def peer():
     from transformers import BertForMaskedLM
 
     torch.manual_seed(0)
-    return BertForMaskedLM._from_config(PeerConfig(), attn_implementation="eager").eval()
+    return BertForMaskedLM._from_config(PeerConfig(), attn_implementation="eager").eval().to(DEVICE)
 
 
 @functools.cache
 def ours(dtype: torch.dtype = torch.float32) -> Loaded:
     """The same weights as a Loaded model of ours, packed."""
     state = {n: t for n, t in peer().state_dict().items() if n != "cls.predictions.decoder.weight"}
-    model = build(BertConfig(architectures=("BertForMaskedLM",)), state, dtype, "cpu")
+    model = build(BertConfig(architectures=("BertForMaskedLM",)), state, dtype, DEVICE)
     return Loaded("base", packed(model), tokenizer(), describe_model("base", model))
 
 

@@ -27,7 +27,7 @@ def causal_peer():
     from transformers import BertConfig, BertLMHeadModel
 
     model = BertLMHeadModel._from_config(BertConfig(is_decoder=True), attn_implementation="eager").eval()
-    missing, unknown = model.load_state_dict(base.peer().state_dict(), strict=False)
+    missing, unknown = model.to(base.DEVICE).load_state_dict(base.peer().state_dict(), strict=False)
     if missing or unknown:
         raise RuntimeError(f"the causal peer has other weights: {missing} {unknown}")
     return model
@@ -35,14 +35,14 @@ def causal_peer():
 
 def peer_run(length: int, turn: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Two forwards: (logits, attentions) of each, (T, V) and (L, H, T, T)."""
-    ids = torch.tensor([base.tokenizer().encode(base.text(length, turn)).input_ids])
+    ids = torch.tensor([base.tokenizer().encode(base.text(length, turn)).input_ids], device=base.DEVICE)
     found = []
     for model in (base.peer(), causal_peer()):
         with torch.inference_mode():
             out = model(input_ids=ids, output_attentions=True, output_hidden_states=True)
         if not out.attentions:
             raise RuntimeError("transformers gave no attentions; the comparison would be unfair")
-        found.append((out.logits[0].numpy(), np.concatenate([a.numpy() for a in out.attentions])))
+        found.append((out.logits[0].cpu().numpy(), np.concatenate([a.cpu().numpy() for a in out.attentions])))
     return found
 
 

@@ -35,7 +35,7 @@ def peer():
     model = BertForMaskedLM(BertConfig()).eval()
     model.load_state_dict(base.peer().state_dict())
     tokenizer = BertTokenizerFast(tokenizer_object=base.tokenizer().backend)
-    return pipeline("fill-mask", model=model, tokenizer=tokenizer, device="cpu")
+    return pipeline("fill-mask", model=model, tokenizer=tokenizer, device=base.DEVICE)
 
 
 def our_answer(length: int, turn: int) -> list[int]:

@@ -22,11 +22,12 @@ def peer_run(length: int, turn: int):
     """transformers' forward with everything it can give, as NumPy."""
     encoding = base.tokenizer().encode(base.text(length, turn))
     with torch.inference_mode():
-        out = base.peer()(input_ids=torch.tensor([encoding.input_ids]), output_attentions=True,
+        out = base.peer()(input_ids=torch.tensor([encoding.input_ids], device=base.DEVICE), output_attentions=True,
                           output_hidden_states=True)
         if not out.attentions:
             raise RuntimeError("transformers gave no attentions; the comparison would be unfair")
-        return out.logits.numpy(), [a.numpy() for a in out.attentions], [h.numpy() for h in out.hidden_states]
+        return (out.logits.cpu().numpy(), [a.cpu().numpy() for a in out.attentions],
+                [h.cpu().numpy() for h in out.hidden_states])
 
 
 def our_run(length: int, turn: int, dtype: torch.dtype, all_logits: bool):

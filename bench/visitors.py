@@ -49,12 +49,13 @@ def ours(turn: int, all_logits: bool) -> list[Trace]:
 
 def forward(texts: list[str]) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
     """transformers on B texts of equal length: logits (B, T, V), attentions (B, H, Tq, Tk), hidden states (B, T, D)."""
-    ids = torch.tensor([base.tokenizer().encode(one).input_ids for one in texts])
+    ids = torch.tensor([base.tokenizer().encode(one).input_ids for one in texts], device=base.DEVICE)
     with torch.inference_mode():
         out = base.peer()(input_ids=ids, output_attentions=True, output_hidden_states=True)
         if not out.attentions:
             raise RuntimeError("transformers gave no attentions; the comparison would be unfair")
-        return out.logits.numpy(), [a.numpy() for a in out.attentions], [h.numpy() for h in out.hidden_states]
+        return (out.logits.cpu().numpy(), [a.cpu().numpy() for a in out.attentions],
+                [h.cpu().numpy() for h in out.hidden_states])
 
 
 def thread_each(turn: int) -> None:
