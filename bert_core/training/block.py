@@ -47,7 +47,7 @@ def hidden_at(model: Model, inputs: Inputs, positions: Tensor) -> Tensor:
         bias = bias[:, 0].gather(1, positions[..., None].expand(-1, -1, bias.shape[-1]))[:, None]
     (query,) = _projected(model, last, asked, core.PROJECTIONS[:1])
     key, value = _projected(model, last, hidden, core.PROJECTIONS[1:])
-    context = core.join_heads(_attended(query, key, value, bias))
+    context = core.join_heads(contexts(query, key, value, bias))
     return core.after_context(model, last, asked, context)[-1]
 
 
@@ -71,7 +71,7 @@ def _layer(model: Model, index: int, hidden: Tensor, attend: Attend) -> Tensor:
 
 
 def _attend(bias: Tensor | None) -> Attend:
-    return lambda query, key, value: _attended(query, key, value, bias)
+    return lambda query, key, value: contexts(query, key, value, bias)
 
 
 def _bias(model: Model, inputs: Inputs) -> Tensor | None:
@@ -95,8 +95,14 @@ def _projected(model: Model, index: int, hidden: Tensor, roles: Sequence[str]) -
     return tuple(core.split_heads(part, model.config.num_attention_heads) for part in parts)
 
 
-def _attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
-    """Contexts of all heads, (B, H, Tq, Dh), in the precision of its arguments."""
+def contexts(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
+    """Of all heads, (..., Tq, Dh), in the precision of what is given.
+
+    Args:
+        query: (..., Tq, Dh).
+        key, value: (..., Tk, Dh).
+        bias: what is added to the scores (..., Tq, Tk), None adds nothing.
+    """
     with torch.autocast(query.device.type, enabled=False):
         scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)  # (B, H, Tq, Tk)
         probs = (scores if bias is None else scores + bias).softmax(-1)

@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from bert_core import model as core
 from bert_core.model import Inputs, Model
-from bert_core.training.block import hidden_before, last_context
+from bert_core.training.block import HIDDEN_SCORE, contexts, hidden_before, last_context
 from bert_core.training.objectives import Losses, Sample, head_losses
 from bert_core.training.packing import NO_PAIR
 
@@ -143,7 +142,8 @@ def attended(query: Tensor, key: Tensor, value: Tensor, ends: Tensor, longest: i
         from torch.nn.attention.varlen import varlen_attn
 
         return varlen_attn(query, key, value, ends, ends, longest, longest, window_size=(-1, 0 if causal else -1))
-    lengths = ends.diff().tolist()
-    sequences = zip(*(part.transpose(0, 1).split(lengths, 1) for part in (query, key, value)), strict=True)
-    contexts = [F.scaled_dot_product_attention(*each, is_causal=causal) for each in sequences]  # (H, t, Dh) each
-    return torch.cat(contexts, 1).transpose(0, 1)
+    by_head = (part.transpose(0, 1).split(ends.diff().tolist(), 1) for part in (query, key, value))
+    later = query.new_full((longest, longest), HIDDEN_SCORE).triu(1) if causal else None
+    each = [contexts(q, k, v, None if later is None else later[: q.shape[1], : q.shape[1]])  # (H, t, Dh)
+            for q, k, v in zip(*by_head, strict=True)]
+    return torch.cat(each, 1).transpose(0, 1)
