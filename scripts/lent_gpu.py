@@ -9,7 +9,7 @@ Here, before a machine is asked for:
 Then four calls of the tool, `--seconds` by what is left, each with the folder that it names in `carry`:
 
     python3 scripts/lent_gpu.py keep runs/lent/1
-    python3 scripts/lent_gpu.py keep runs/lent/2 && python3 scripts/lent_gpu.py train twin-bert --seconds 170 --to $OUT
+    python3 scripts/lent_gpu.py keep runs/lent/2 && python3 scripts/lent_gpu.py train twin-bert --seconds 140 --to $OUT
     python3 scripts/lent_gpu.py keep runs/lent/3 && python3 scripts/lent_gpu.py train twin-gpt --to $OUT
     python3 scripts/lent_gpu.py keep runs/lent/4 && python3 scripts/lent_gpu.py train twin-rtl --to $OUT &&
         python3 scripts/lent_gpu.py tune --to $OUT
@@ -260,7 +260,7 @@ def main() -> None:
     actions.add_parser("keep").add_argument("part", type=Path)
     training = actions.add_parser("train")
     training.add_argument("name", choices=WAYS)
-    training.add_argument("--seconds", type=float, default=170.0)
+    training.add_argument("--seconds", type=float, default=140.0)
     training.add_argument("--workers", type=int, default=14)
     training.add_argument("--to", type=Path, required=True)
     actions.add_parser("tune").add_argument("--to", type=Path, required=True)
