@@ -21,7 +21,8 @@ and here, after each of the last three, with the folder in which the files came 
 `train twin-bert` tries first: whether rows without padding give the loss of
 padded batches there, compiled or not, how fast they are, and which rate is
 best. What it chooses, all three train with. `git checkout assets/models`
-brings the weights back that `prepare` takes out of what travels.
+brings the weights back that `prepare` takes out of what travels. Time that is
+left at the end of the last call is for `python3 -m bench trace`.
 """
 
 from __future__ import annotations
