@@ -165,7 +165,8 @@ def choose(seconds: float, workers: int) -> dict[str, Any]:
         wait=False)) for rate in RATES]
     losses = {rate: end_of(_curve(RUNS / f"lent-rate-{rate}")) for rate, process in started if process.wait() == 0}
     print(f"losses by rate: {losses}", flush=True)
-    return {"flags": flags, "environment": environment, "rate": min(losses, key=losses.__getitem__),
+    best = min(losses, key=losses.__getitem__, default=RATES[0])  # no trial ended: the careful one
+    return {"flags": flags, "environment": environment, "rate": best,
             "tokens": tokens_for(seconds, speed_of(rows)), "losses": losses, "speed": speed_of(rows)}
 
 
