@@ -136,14 +136,19 @@ def _before_last_context(
 def attended(query: Tensor, key: Tensor, value: Tensor, ends: Tensor, longest: int, causal: bool) -> Tensor:
     """Contexts of all heads where each sequence attends to itself alone, three of (T, H, Dh) -> (T, H, Dh).
 
-    A GPU has a kernel for it, which takes half precision only; elsewhere the sequences take turns.
+    A GPU has a kernel for it; elsewhere the sequences take turns.
     """
     if query.is_cuda:
-        from torch.nn.attention.varlen import varlen_attn
-
-        return varlen_attn(query, key, value, ends, ends, longest, longest, window_size=(-1, 0 if causal else -1))
+        return by_kernel(query, key, value, ends, longest, causal)
     by_head = (part.transpose(0, 1).split(ends.diff().tolist(), 1) for part in (query, key, value))
     later = query.new_full((longest, longest), HIDDEN_SCORE).triu(1) if causal else None
     each = [contexts(q, k, v, None if later is None else later[: q.shape[1], : q.shape[1]])  # (H, t, Dh)
             for q, k, v in zip(*by_head, strict=True)]
     return torch.cat(each, 1).transpose(0, 1)
+
+
+def by_kernel(query: Tensor, key: Tensor, value: Tensor, ends: Tensor, longest: int, causal: bool) -> Tensor:
+    """The same by FlashAttention's kernel (Dao 2023, arXiv 2307.08691), in half precision."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    return varlen_attn(query, key, value, ends, ends, longest, longest, window_size=(-1, 0 if causal else -1))

@@ -9,7 +9,7 @@ import torch
 from bert_core.training import unpadded
 from bert_core.training.objectives import OBJECTIVES, losses
 from bert_core.training.pretrain import WORDS
-from bert_core.training.unpadded import attended, join, room_for, rows_of
+from bert_core.training.unpadded import attended, by_kernel, join, room_for, rows_of
 from tests.training.tiny import CONFIG, objective, packed, trainer
 
 
@@ -105,6 +105,16 @@ def test_attention_is_softmax_within_each_sequence(causal):
             if causal:
                 scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
             assert (got[start:end, head] - scores.softmax(-1) @ value[start:end, head]).abs().max() < 1e-12
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_kernel_of_a_gpu_takes_what_it_is_given(causal):
+    """Shapes only, as torch knows them without a GPU: a torch that calls its kernel otherwise is noticed here."""
+    parts = [torch.empty(11, 12, 32, device="meta", dtype=torch.bfloat16, requires_grad=True) for _ in range(3)]
+    got = by_kernel(*parts, torch.empty(4, device="meta", dtype=torch.int32), 6, causal)
+    got.float().sum().backward()
+    assert (got.shape, got.dtype) == (parts[0].shape, torch.bfloat16)
+    assert all(part.grad.shape == part.shape for part in parts)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
