@@ -6,7 +6,7 @@ clm: next piece, causal attention. rtl: clm on reversed sequences.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +23,9 @@ from bert_core.training.packing import NO_PAIR, Example, Special
 
 OBJECTIVES = ("mlm", "clm", "rtl")
 IGNORED = -100
+
+#: (P, V) logits and (P,) targets -> summed nats, and which rows have the target on top, (P,) bool.
+Summed = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 #: Rows of the vocabulary's softmax at a time: 16 x 30,522 float32 are 2 MB.
 LOSS_ROWS = 16
@@ -154,7 +157,9 @@ def losses(model: Model, batch: Batch) -> Losses:
     return head_losses(model, read[batch.chosen], batch.targets, read[labelled, 0], batch.labels[labelled])
 
 
-def head_losses(model: Model, asked: Tensor, targets: Tensor, first: Tensor, labels: Tensor) -> Losses:
+def head_losses(
+    model: Model, asked: Tensor, targets: Tensor, first: Tensor, labels: Tensor, summed: Summed | None = None
+) -> Losses:
     """Summed losses from the last hidden states.
 
     Args:
@@ -162,8 +167,9 @@ def head_losses(model: Model, asked: Tensor, targets: Tensor, first: Tensor, lab
         targets: (P,) true ids.
         first: (S, D), of the [CLS] of labelled pairs.
         labels: (S,) NSP labels.
+        summed: gives what SummedLoss does, instead of it.
     """
-    token, right = SummedLoss.apply(core.mlm_logits(model, asked), targets)
+    token, right = (summed or SummedLoss.apply)(core.mlm_logits(model, asked), targets)
     hits, pairs = int(right.sum()), len(labels)
     if not pairs:
         return Losses(token, len(targets), hits, token.new_zeros(()), 0, 0)

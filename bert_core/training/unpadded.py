@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from bert_core import model as core
 from bert_core.model import Inputs, Model
 from bert_core.training.block import HIDDEN_SCORE, contexts, hidden_before, last_context
-from bert_core.training.objectives import Losses, Sample, head_losses
+from bert_core.training.objectives import Losses, Sample, Summed, exact, head_losses
 from bert_core.training.packing import NO_PAIR
 
 #: A row's length is a multiple of it, which matrix products like.
@@ -103,7 +104,7 @@ def join(samples: Sequence[Sample], room: int, longest: int, pad: int, causal: b
 
 def losses(model: Model, row: Row) -> Losses:
     """What `objectives.losses` gives for the same sequences, each attending to itself alone."""
-    layers = _layers(row.inputs.input_ids.device.type)
+    layers, summed = _programs(row.inputs.input_ids.device.type)
     if row.inputs.input_ids.is_cuda:
         torch._dynamo.maybe_mark_dynamic(row.ends, 0)  # another number of sequences is no other program
     hidden, context = layers(model, row.inputs, row.ends, row.longest, row.causal)
@@ -111,13 +112,21 @@ def losses(model: Model, row: Row) -> Losses:
     last = core.after_context(model, model.config.num_hidden_layers - 1, hidden.index_select(1, read),
                               context.index_select(1, read))[-1][0]  # (S + P, D)
     first, asked = last.split([len(row.firsts), len(row.asked)])
-    return head_losses(model, asked, row.targets, first, row.labels)
+    return head_losses(model, asked, row.targets, first, row.labels, summed)
 
 
 @cache
-def _layers(device: str) -> Callable[..., tuple[Tensor, Tensor]]:
-    """The layers as they are on a processor, compiled for a GPU."""
-    return torch.compile(_before_last_context) if device == "cuda" else _before_last_context
+def _programs(device: str) -> tuple[Callable[..., tuple[Tensor, Tensor]], Summed | None]:
+    """The layers and the tokens' loss: compiled for a GPU, on a processor as they are for padded batches."""
+    if device != "cuda":
+        return _before_last_context, None
+    return torch.compile(_before_last_context), torch.compile(summed_loss, dynamic=True)
+
+
+def summed_loss(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """What SummedLoss gives, in lines that a compiler joins into few passes over the (P, V) logits."""
+    scores = exact(logits)
+    return F.cross_entropy(scores, targets, reduction="sum"), scores.argmax(-1) == targets
 
 
 def _before_last_context(

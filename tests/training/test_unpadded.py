@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from bert_core.training import unpadded
-from bert_core.training.objectives import OBJECTIVES, losses
+from bert_core.training.objectives import OBJECTIVES, SummedLoss, losses
 from bert_core.training.pretrain import WORDS
-from bert_core.training.unpadded import attended, by_kernel, join, room_for, rows_of
+from bert_core.training.unpadded import attended, by_kernel, join, room_for, rows_of, summed_loss
 from tests.training.tiny import CONFIG, objective, packed, trainer
 
 
@@ -115,6 +115,25 @@ def test_the_kernel_of_a_gpu_takes_what_it_is_given(causal):
     got.float().sum().backward()
     assert (got.shape, got.dtype) == (parts[0].shape, torch.bfloat16)
     assert all(part.grad.shape == part.shape for part in parts)
+
+
+@pytest.mark.parametrize(("dtype", "near"), [(torch.float64, 1e-12), (torch.bfloat16, 2e-3)])
+def test_the_loss_that_a_gpu_compiles_is_the_summed_loss(dtype, near):
+    generator = torch.Generator().manual_seed(6)
+    logits = torch.randn(37, 90, generator=generator, dtype=torch.float64).to(dtype)
+    targets = torch.randint(90, (37,), generator=generator)
+    targets[:5] = logits[:5].argmax(-1)
+    found = []
+    for way in (SummedLoss.apply, summed_loss):
+        given = logits.clone().requires_grad_()
+        loss, right = way(given, targets)
+        (loss / 37).backward()
+        found.append((loss.item(), right.tolist(), given.grad))
+    (loss, right, gradient), (other, also_right, its) = found
+    assert other == pytest.approx(loss, rel=1e-6 if dtype is torch.bfloat16 else 1e-12)
+    assert right == also_right
+    assert sum(right) >= 5
+    assert (gradient - its).abs().max() < near
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
