@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import streamlit as st
 
@@ -48,21 +49,15 @@ def following() -> tuple[str, str] | None:
 
 def open_room() -> None:
     """Open a room and control it."""
-    st.session_state.pop("_room_problem", None)
-    try:
+    with _trying():
         st.session_state["_teaching"] = registry().open(visitors.current())
-    except RoomError as problem:
-        _keep(problem)
 
 
 def take_control(code: str, key: str) -> None:
     """Control a room again with its key, after a reload say."""
-    st.session_state.pop("_room_problem", None)
-    try:
+    with _trying():
         room = registry().teacher_state(code, key)
         st.session_state["_teaching"] = (room.code, key)
-    except RoomError as problem:
-        _keep(problem)
 
 
 def close_room() -> None:
@@ -88,15 +83,12 @@ def end_poll() -> None:
 
 def join(code: str) -> None:
     """Follow a room."""
-    st.session_state.pop("_room_problem", None)
     let_go()
-    try:
+    with _trying():
         seat = registry().join(code, visitors.current())
         st.session_state["_following"] = (tidy_code(code), seat)
         state.set_param(ADDRESS, tidy_code(code))
         st.session_state.pop("_room_view", None)  # whoever wandered off goes along again at once
-    except RoomError as problem:
-        _keep(problem)
 
 
 def let_go() -> None:
@@ -110,10 +102,17 @@ def let_go() -> None:
 
 def _control(act: Callable[..., None], *about: str) -> None:
     """Do it in the room that this visitor controls; a second click after its end finds none, which is no news."""
-    st.session_state.pop("_room_problem", None)
-    try:
+    with _trying():
         if teaching() is not None:
             act(*teaching(), *about)
+
+
+@contextmanager
+def _trying() -> Iterator[None]:
+    """Something else is tried: what didn't work before is said no more, and what doesn't now is."""
+    st.session_state.pop("_room_problem", None)
+    try:
+        yield
     except RoomError as problem:
         _keep(problem)
 

@@ -48,6 +48,13 @@ class Sample(NamedTuple):
     label: int
 
 
+def moved(part: Any, device: str | torch.device) -> Any:
+    """A tensor, or a NamedTuple of such parts, on a device; everything else as it is."""
+    if isinstance(part, Tensor):
+        return part.to(device, non_blocking=True)
+    return type(part)(*(moved(one, device) for one in part)) if isinstance(part, tuple) else part
+
+
 class Batch(NamedTuple):
     """A padded batch with its targets.
 
@@ -68,8 +75,7 @@ class Batch(NamedTuple):
 
     def to(self, device: str | torch.device) -> Batch:
         """The same on a device; what a GPU reads by itself comes while it works."""
-        inputs = Inputs(*(part if part is None else part.to(device, non_blocking=True) for part in self.inputs))
-        return Batch(inputs, *(part.to(device, non_blocking=True) for part in self[1:]))
+        return moved(self, device)
 
 
 class Losses(NamedTuple):

@@ -19,7 +19,7 @@ from torch import Tensor
 from bert_core import model as core
 from bert_core.model import Inputs, Model
 from bert_core.training.block import HIDDEN_SCORE, contexts, hidden_before, last_context
-from bert_core.training.objectives import Losses, Sample, Summed, exact, head_losses
+from bert_core.training.objectives import Losses, Sample, Summed, exact, head_losses, moved
 from bert_core.training.packing import NO_PAIR
 
 #: A row's length is a multiple of it, which matrix products like.
@@ -51,9 +51,7 @@ class Row(NamedTuple):
 
     def to(self, device: str | torch.device) -> Row:
         """The same on a device; what a GPU reads by itself comes while it works."""
-        inputs = Inputs(*(part if part is None else part.to(device, non_blocking=True) for part in self.inputs))
-        return self._replace(inputs=inputs, **{name: getattr(self, name).to(device, non_blocking=True)
-                                               for name in ("ends", "asked", "targets", "firsts", "labels")})
+        return moved(self, device)
 
 
 def room_for(least: int, longest: int) -> int:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bert_core.training.commands import defaults
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.training.scripts import load
 
 
 @pytest.fixture
 def lent(tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("lent_gpu", ROOT / "scripts" / "lent_gpu.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load("lent_gpu")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(module, "SHIPPED", tmp_path / "assets" / "models")

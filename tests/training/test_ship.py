@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.training.scripts import load
 
 
 @pytest.fixture
 def ship(tmp_path, monkeypatch):
-    spec = importlib.util.spec_from_file_location("ship", ROOT / "scripts" / "ship.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load("ship")
     (tmp_path / "shipped").mkdir()
     monkeypatch.setattr(module, "SHIPPED", tmp_path / "shipped")
     return module

@@ -9,6 +9,7 @@ import torch
 from bert_core.training import unpadded
 from bert_core.training.objectives import OBJECTIVES, SummedLoss, losses
 from bert_core.training.pretrain import WORDS
+from bert_core.training.runs import _check_flags
 from bert_core.training.unpadded import attended, by_kernel, join, room_for, rows_of, summed_loss
 from tests.training.tiny import CONFIG, objective, packed, trainer
 
@@ -81,7 +82,6 @@ def test_what_fills_a_row_up_is_cut_into_sequences_and_asked_nothing():
 
 def test_sequences_of_a_row_do_not_see_each_other():
     run, found = trainer("mlm", torch.float64), samples(count=4)
-    before = unpadded.losses(run.model, row_of(found[:1]))
     other = dataclasses.replace(run.objective, seed=9)
     for neighbours in (found[1:], [other.sample(packed()[i]) for i in (20, 21)]):
         row = row_of([found[0], *neighbours])
@@ -90,7 +90,16 @@ def test_sequences_of_a_row_do_not_see_each_other():
         expected, _ = unpadded._before_last_context(run.model, alone.inputs, alone.ends, alone.longest, False)
         size = len(found[0].input_ids)
         assert (hidden[0, :size] - expected[0, :size]).abs().max() < 1e-12
-    assert before.tokens == len(found[0].targets)
+
+
+def test_all_tensors_of_a_row_move_to_the_device_and_nothing_else_changes():
+    row = row_of(samples(count=3))
+    there = row.to("meta")
+    tensors = [part for part in (*row.inputs, *row) if isinstance(part, torch.Tensor)]
+    also = [part for part in (*there.inputs, *there) if isinstance(part, torch.Tensor)]
+    assert [part.shape for part in also] == [part.shape for part in tensors]
+    assert {part.device.type for part in also} == {"meta"}
+    assert (there.longest, there.causal, there.inputs.blocked) == (row.longest, row.causal, None)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -146,6 +155,17 @@ def test_only_the_words_packed_most_often_learn(optimizer):
     moved = (run.weights[WORDS].detach() != before).any(1)
     assert int(moved.sum()) == 20
     assert counts[moved.numpy()].min() >= counts[~moved.numpy()].max()
+
+
+@pytest.mark.parametrize(("flags", "device", "said"), [
+    ({"freeze_words": True, "learn_words": 9}, "cpu", "contradict each other"),
+    ({"unpadded": True, "precision": "fp32"}, "cuda", "needs --precision bf16"),
+])
+def test_flags_that_contradict_each_other_are_refused(flags, device, said):
+    plain = {"freeze_words": False, "learn_words": None, "unpadded": False, "precision": "bf16"}
+    _check_flags(plain, device)
+    with pytest.raises(ValueError, match=said):
+        _check_flags({**plain, **flags}, device)
 
 
 def test_learning_every_word_is_learning_without_a_bound():
