@@ -26,7 +26,7 @@ from bert_core.request import ALL_PARTS, EMBEDDING_PARTS, INPUT_PARTS, LAYER_PAR
 
 #: Axes that run over tokens, by array, for leaving padding out and giving back reading order.
 TOKEN_AXES = {
-    **dict.fromkeys((*INPUT_PARTS, *EMBEDDING_PARTS, "lm_logits", "start_logits", "end_logits"), (0,)),
+    **dict.fromkeys((*INPUT_PARTS, *EMBEDDING_PARTS, "start_logits", "end_logits"), (0,)),
     **dict.fromkeys(("context", "attention_output", "intermediate", "hidden_states"), (1,)),
     **dict.fromkeys(("query", "key", "value"), (2,)),
     **dict.fromkeys(("attention_scores", "attention_probs"), (2, 3)),

@@ -28,8 +28,7 @@ from bert_core.on_demand import OnDemand
 
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
-    "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
-    "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh"), lambda x: F.gelu(x, approximate="tanh")),
     "relu": F.relu,
     "tanh": torch.tanh,
     "silu": F.silu,
@@ -123,6 +122,8 @@ class Embeddings(NamedTuple):
 
 #: Query, key and value, three of (B, H, T, Dh) -> the heads' contexts, (B, H, Tq, Dh).
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+#: N tokens of a batch: which row, (N,) int64, and which token of it, (N,) int64.
+Places = tuple[Tensor, Tensor]
 
 
 class LayerOutput(NamedTuple):
@@ -284,12 +285,8 @@ def projections(model: Model, hidden: Tensor, index: int) -> tuple[Tensor, ...]:
 
 
 def layer(
-    model: Model,
-    index: int,
-    hidden: Tensor,
-    allowed: Tensor | None,
-    gates: Gates = NO_GATES,
-    attend: Attend | None = None,
+    model: Model, index: int, hidden: Tensor, allowed: Tensor | None, gates: Gates = NO_GATES,
+    attend: Attend | None = None, read: Places | None = None,
 ) -> LayerOutput:
     """One encoder layer: self-attention, then feed-forward, each with residual and LayerNorm.
 
@@ -298,6 +295,7 @@ def layer(
         hidden: (B, T, D), the layer's input.
         allowed: (B, 1, Tq, Tk) bool from `allowed_pairs`, None for no mask.
         attend: does the attention instead, and keeps its scores and probabilities to itself; not for training.
+        read: where the output is read; all that follows the contexts is then (N, 1, ...), of these places alone.
     """
     heads = model.config.num_attention_heads
     query, key, value = (split_heads(x, heads) for x in projections(model, hidden, index))  # (B, H, T, Dh)
@@ -309,8 +307,11 @@ def layer(
     if gates.head is not None:
         mixed = mixed * gates.head[:, :, None, None].to(mixed.dtype)
     context = join_heads(mixed)  # (B, T, D)
-    rest = after_context(model, index, hidden, context, gates)
-    return LayerOutput(query, key, value, scores, probs, context, *rest)
+    at = context
+    if read is not None:
+        hidden, at = hidden[read][:, None], context[read][:, None]  # two of (N, 1, D)
+        gates = Gates(*(None if gate is None else gate[read[0]] for gate in gates))
+    return LayerOutput(query, key, value, scores, probs, context, *after_context(model, index, hidden, at, gates))
 
 
 def after_context(
@@ -341,9 +342,7 @@ def after_context(
 
 def needs_mask(inputs: Inputs) -> bool:
     """Whether any query is kept from any key."""
-    return (
-        inputs.blocked is not None or bool(inputs.causal.any()) or not bool(inputs.attention_mask.all())
-    )
+    return inputs.blocked is not None or bool(inputs.causal.any()) or not bool(inputs.attention_mask.all())
 
 
 def gates_at(inputs: Inputs, index: int) -> Gates:
@@ -354,10 +353,8 @@ def gates_at(inputs: Inputs, index: int) -> Gates:
 
 
 def encode(
-    model: Model,
-    inputs: Inputs,
-    watch: Callable[[int, LayerOutput], None] | None = None,
-    attend: Callable[[int], Attend | None] = lambda index: None,
+    model: Model, inputs: Inputs, watch: Callable[[int, LayerOutput], None] | None = None,
+    attend: Callable[[int], Attend | None] = lambda index: None, read: Places | None = None,
 ) -> tuple[Embeddings, Tensor]:
     """Embeddings, then all layers.
 
@@ -366,15 +363,18 @@ def encode(
         watch: called with (layer index, LayerOutput) as each layer is done;
             what it does not keep is freed.
         attend: layer index -> what does its attention, as in `layer`.
+        read: where the last layer's output is read; None is everywhere.
 
     Returns:
-        The embeddings and the last hidden states (B, T, D).
+        The embeddings and the last hidden states (B, T, D), or (N, 1, D) of the places `read`.
     """
     embeddings = embed(model, inputs)
     allowed = allowed_pairs(inputs) if needs_mask(inputs) else None
     hidden = embeddings.output
-    for index in range(model.config.num_hidden_layers):
-        done = layer(model, index, hidden, allowed, gates_at(inputs, index), attend(index))
+    last = model.config.num_hidden_layers - 1
+    for index in range(last + 1):
+        where = read if index == last else None
+        done = layer(model, index, hidden, allowed, gates_at(inputs, index), attend(index), where)
         if watch is not None:
             watch(index, done)
         hidden = done.hidden

@@ -38,7 +38,9 @@ HEAD_PARTS = ("pooled_output", "mlm_positions", "mlm_logits", "nsp_logits", "lm_
               "start_logits", "end_logits")
 ALL_PARTS = (*INPUT_PARTS, *EMBEDDING_PARTS, *LAYER_PARTS, "hidden_states", *HEAD_PARTS)
 #: Fields of a request that list whole numbers, and those that list pairs of them.
-_NUMBERS = ("masked", "hidden", "feed_forward_off", "position_order", "segments")
+_NUMBERS = ("masked", "hidden", "feed_forward_off", "position_order", "segments", "lm_at")
+#: Fields that may be None instead of a tuple.
+_OPTIONAL = ("position_order", "segments", "parts", "lm_at")
 _PAIRS = ("replaced", "cut", "heads_off")
 
 
@@ -64,6 +66,7 @@ class TraceRequest:
         segments: segment id for each token; None takes the sentence's.
         parts: arrays wanted (see ALL_PARTS); None is all of them.
         all_logits: vocabulary logits at every position, not only at [MASK].
+        lm_at: positions whose row of `lm_logits` is wanted, in that order; None is every position.
         precision: 'fp32', 'bf16', or 'fp64' where the model was loaded so.
         feed_forward_off: layers whose feed-forward part adds nothing.
         neurons: (layer, neuron, factor); what the neuron gives is multiplied by it, for every token.
@@ -87,6 +90,7 @@ class TraceRequest:
     precision: str = "fp32"
     feed_forward_off: tuple[int, ...] = ()
     neurons: tuple[tuple[int, int, float], ...] = ()
+    lm_at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         _check_kinds(self)
@@ -124,7 +128,7 @@ def _check_kinds(request: TraceRequest) -> None:
                               (("embeddings_off", "parts"), "words", lambda value: isinstance(value, str))):
         for name in names:
             values = getattr(request, name)
-            if values is None and name in ("position_order", "segments", "parts"):
+            if values is None and name in _OPTIONAL:
                 continue
             if not isinstance(values, tuple) or not all(map(fits, values)):
                 raise ValueError(f"{name} {values!r:.100}: give a tuple of {what}")
@@ -178,7 +182,7 @@ def prepare(loaded: Loaded, request: TraceRequest, encode: Callable[..., Encodin
 def _check_places(loaded: Loaded, request: TraceRequest, encoding: Encoding) -> None:
     """Every position, layer, head and id that a request names is there."""
     config = loaded.config
-    named = (*request.masked, *request.hidden, *(p for p, _ in request.replaced),
+    named = (*request.masked, *request.hidden, *(request.lm_at or ()), *(p for p, _ in request.replaced),
              *(p for pair in request.cut for p in pair))
     check_range("position", named, len(encoding))
     check_range("layer", [layer for layer, _ in request.heads_off], config.num_hidden_layers)

@@ -40,7 +40,7 @@ def screen_numbers(trace: Trace, loaded: Loaded) -> dict[str, Any]:
         for position, logits in zip(trace.mlm_positions, trace.mlm_logits, strict=True):
             numbers[f"position {position}"] = _best(logits, loaded)
     if trace.has("lm_logits"):
-        numbers["next"] = _best(trace.lm_logits[last_read(trace)], loaded)
+        numbers["next"] = _best(trace.lm_row(last_read(trace)), loaded)
     if trace.has("nsp_logits") and trace.request.pair is not None:
         numbers["is next"] = _rounded(softmax(trace.nsp_logits)[:1])[0]
     return numbers

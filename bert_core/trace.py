@@ -39,6 +39,10 @@ __all__ = ["ALL_PARTS", "INPUT_PARTS", "Array", "MissingPart", "Prepared", "Trac
 
 #: Places at which a row's vocabulary logits are rather made together with those of other rows.
 _FEW_PLACES = 32
+#: Parts that hold or need the last layer's output at every token.
+_EVERY_TOKEN = frozenset({"attention_output", "intermediate", "hidden_states"})
+#: Tokens that the last layer must be spared before choosing pays for itself.
+_LEAST_SPARED = 32
 
 
 class MissingPart(AttributeError):
@@ -59,7 +63,8 @@ class Trace:
     (L, T, D); intermediate (L, T, I); hidden_states (L+1, T, D);
     pooled_output (D,); mlm_positions (P,), mlm_logits (P, V); nsp_logits (2,),
     index 0 IsNext; lm_logits (T, V), row t predicts token t+1 (t-1 for a model
-    that reads right to left); logits, start_logits, end_logits.
+    that reads right to left), or the rows that `lm_at` names, see `lm_row`;
+    logits, start_logits, end_logits.
 
     An array that isn't there raises MissingPart.
     """
@@ -94,6 +99,16 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.encoding)
+
+    def lm_row(self, position: int) -> Array:
+        """(V,) of `lm_logits`, what a causal model expects once it has read the token at `position`.
+
+        Raises:
+            MissingPart: there are no such logits.
+            ValueError: the request did not ask for this row.
+        """
+        logits, at = self.lm_logits, self.__dict__["request"].lm_at
+        return logits[position if at is None else at.index(position)]
 
     @property
     def truncated(self) -> bool:
@@ -135,7 +150,10 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
                         None if places[n] is None else vocabulary[n, places[n]]) for n, row in enumerate(rows)]
     with torch.inference_mode():  # less bookkeeping an operation than no_grad: 2 to 6 % of a short sentence
         kept = kept_of(loaded.config, rows, inputs, like=loaded.model.weights[f"{loaded.model.names.position}.weight"])
-        embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.attend)
+        read = _places_read(loaded.model, rows, places, inputs)
+        embeddings, hidden = bert.encode(loaded.model, inputs, kept.take, kept.attend, read)
+        if read is not None:
+            hidden = _spread(hidden, read, inputs)
         kept.take_embeddings(embeddings)
         wanted = {part for part in ALL_PARTS if any(request.wants(part) for request in requests)}
         heads = _head_arrays(loaded, hidden, wanted)
@@ -143,6 +161,36 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
         collected = kept.collected()
         return [_freeze(loaded, row, collected[n] | {part: tensor[n] for part, tensor in heads.items()}, logits[n])
                 for n, row in enumerate(rows)]
+
+
+def _places_read(
+    model: bert.Model, rows: Sequence[Prepared], places: Sequence[list[int] | None], inputs: bert.Inputs
+) -> bert.Places | None:
+    """Where the heads read the last hidden states; None where they or the visitors want them of every token.
+
+    Args:
+        places: of each row, its `_vocabulary_places`.
+    """
+    heads, found = model.heads, []
+    for n, (row, scored) in enumerate(zip(rows, places, strict=True)):
+        wants = row.request.wants
+        if any(map(wants, _EVERY_TOKEN)) or ("token_classification" in heads and wants("logits")) or (
+                "question_answering" in heads and (wants("start_logits") or wants("end_logits"))):
+            return None
+        first = ("pooler" in heads and (wants("pooled_output") or wants("nsp_logits"))) or (
+            "classification" in heads and wants("logits"))
+        found += [(n, token) for token in {*(scored or ()), *((0,) if first else ())}]
+    if found and inputs.input_ids.numel() - len(found) < _LEAST_SPARED:
+        return None
+    at = torch.tensor(found, dtype=torch.long, device=model.device).view(-1, 2)
+    return at[:, 0], at[:, 1]
+
+
+def _spread(hidden: Tensor, read: bert.Places, inputs: bert.Inputs) -> Tensor:
+    """(N, 1, D) -> (B, T, D), NaN where nothing was computed: who reads there by mistake is found out."""
+    whole = hidden.new_full((*inputs.input_ids.shape, hidden.shape[-1]), torch.nan)
+    whole[read] = hidden[:, 0]
+    return whole
 
 
 def _head_arrays(loaded: Loaded, hidden: Tensor, wanted: set[str]) -> dict[str, Tensor]:
@@ -169,14 +217,16 @@ def _scored_positions(row: Prepared) -> list[int]:
 
 
 def _vocabulary_places(loaded: Loaded, row: Prepared) -> list[int] | None:
-    """Rows of the hidden states, in the model's order, whose vocabulary logits are wanted; None without such logits."""
-    heads, length = loaded.model.heads, len(row.encoding)
-    if "mlm" in heads and row.request.wants("mlm_logits"):
-        order, scored = reading_order(loaded.config, length), _scored_positions(row)
-        return scored if order is None else order[scored].tolist()
-    if "lm" in heads and row.request.wants("lm_logits"):
-        return list(range(length))
-    return None
+    """Places in the model's order whose vocabulary logits are wanted, in reading order; None without such logits."""
+    heads, request, length = loaded.model.heads, row.request, len(row.encoding)
+    if "mlm" in heads and request.wants("mlm_logits"):
+        scored = _scored_positions(row)
+    elif "lm" in heads and request.wants("lm_logits"):
+        scored = list(range(length) if request.lm_at is None else request.lm_at)
+    else:
+        return None
+    order = reading_order(loaded.config, length)
+    return scored if order is None else order[scored].tolist()
 
 
 def _vocabulary_logits(model: bert.Model, hidden: Tensor, places: Sequence[list[int] | None]) -> list[Tensor | None]:

@@ -51,7 +51,7 @@ def next_moves(before: Trace, after: Trace, tokenizer: Tokenizer, top: int = 6) 
     """A causal model's word after the sentence (before it, if it reads right to left)."""
     position = last_read(before)
     side = "Before" if before.config.reading_order == "right-to-left" else "Next after"
-    return _vocabulary_moves(before.lm_logits[position], after.lm_logits[position], tokenizer, top,
+    return _vocabulary_moves(before.lm_row(position), after.lm_row(position), tokenizer, top,
                              f"{side} “{before.tokens[position]}”")
 
 

@@ -231,9 +231,13 @@ def masked_requests(question: Question, model: str, attention: str, positions: S
             for n in range(max(1, pieces))]
 
 
-def causal_request(question: Question, model: str, parts: tuple[str, ...] = ()) -> TraceRequest:
-    """One run of a causal model: each row already knows nothing of what it guesses."""
-    return TraceRequest(question.text, question.pair, model=model, parts=("lm_logits", *parts))
+def causal_request(question: Question, model: str, rows: Sequence[int], parts: tuple[str, ...] = ()) -> TraceRequest:
+    """One run of a causal model: each row already knows nothing of what it guesses.
+
+    Args:
+        rows: see `row_for`.
+    """
+    return TraceRequest(question.text, question.pair, model=model, parts=("lm_logits", *parts), lm_at=tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -268,15 +272,17 @@ def plan(engine: Engine, question: Question, readers: Readers, reader: str, part
     encoding = engine.loaded(model).tokenizer.encode(question.text, question.pair)
     positions = positions_of(encoding, question)
     truth = true_ids(engine, model, encoding, positions)
+    if reader == "right":
+        positions, truth = positions[::-1], truth[::-1]
+    pieces = len(truth) if len(truth) <= MAX_PIECES else 0
     if reader in ("both", "hidden"):
         attention = "bidirectional" if reader == "both" else "causal"
-        pieces = len(truth) if len(truth) <= MAX_PIECES else 0
         requests = masked_requests(question, model, attention, positions, pieces, parts)
     else:
-        requests = [causal_request(question, model, parts)]
-    order = positions[::-1] if reader == "right" else positions
-    truth = truth[::-1] if reader == "right" else truth
-    return _Plan(reader, model, order, truth, tuple(requests))
+        order = engine.loaded(model).config.reading_order
+        rows = [row_for(order, len(encoding), place) for place in positions[:max(1, pieces)]]
+        requests = [causal_request(question, model, rows, parts)]
+    return _Plan(reader, model, positions, truth, tuple(requests))
 
 
 def read(engine: Engine, question: Question, readers: Readers, wanted: Sequence[str] = READERS,
@@ -301,11 +307,7 @@ def read(engine: Engine, question: Question, readers: Readers, wanted: Sequence[
     traces = iter(engine.run_many([request for p in plans for request in p.requests]))
     readings: dict[str, Reading] = {}
     for one in plans:
-        runs = [next(traces) for _ in one.requests]
-        try:
-            readings[one.reader] = _reading(one, runs)
-        except NoReading as error:
-            gaps[one.reader] = str(error)
+        readings[one.reader] = _reading(one, [next(traces) for _ in one.requests])
     if "elmo" in wanted:
         try:
             readings["elmo"] = elmo(readings, gaps)
@@ -320,9 +322,7 @@ def _reading(one: _Plan, runs: Sequence[Trace]) -> Reading:
     if one.reader in ("both", "hidden"):
         rows = [log_softmax(mlm_row(run, p)) for run, p in zip(runs, one.positions, strict=False)]
     else:
-        order = runs[0].config.reading_order
-        rows = [log_softmax(runs[0].lm_logits[row_for(order, len(runs[0]), p)])
-                for p in one.positions[:max(1, scored)]]
+        rows = list(log_softmax(runs[0].lm_logits))
     chain = tuple(float(row[i]) for row, i in zip(rows, one.truth[:scored], strict=False))
     return Reading(one.reader, (one.model,), tuple(sorted(one.positions)), rows[0], one.truth, chain, runs[0])
 

@@ -11,7 +11,7 @@ nothing can be kept from one step to the next.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from bert_core.measures.compare import NoReading, mlm_row, row_for
 from bert_core.serving import Engine
 from bert_core.tasks.support import log_softmax, softmax
 from bert_core.tokenizer import MASK, Encoding, Tokenizer
-from bert_core.trace import Trace, TraceRequest
+from bert_core.trace import TraceRequest
 
 Array = np.ndarray
 
@@ -101,8 +101,11 @@ def write(engine: Engine, model: str, prompt: str, count: int, draw: Draw | None
     done: list[tuple[int, int]] = []
     generator = None if draw is None else np.random.default_rng(draw.seed)
     for place in gaps:
-        run = engine.run(TraceRequest(text, model=model, replaced=tuple(done), parts=parts), keep=False)
-        log_probs = log_softmax(next_logits(run, place))
+        request = TraceRequest(text, model=model, replaced=tuple(done), parts=parts)
+        if causal:
+            request = replace(request, lm_at=(row_for(loaded.config.reading_order, len(encoding), place),))
+        run = engine.run(request, keep=False)
+        log_probs = log_softmax(run.lm_logits[0] if causal else mlm_row(run, place))
         allowed, drawn_with = np.where(barred, -np.inf, log_probs), None
         if draw is None:
             chosen = int(np.argmax(allowed))
@@ -140,13 +143,6 @@ def forbidden(loaded: Loaded) -> Array:
     barred[named[named < len(barred)]] = False
     barred[[tokenizer.id_of(token) for token in tokenizer.specials.values()]] = True
     return barred
-
-
-def next_logits(run: Trace, place: int) -> Array:
-    """(V,) logits of the piece at `place`."""
-    if run.has("lm_logits"):
-        return run.lm_logits[row_for(run.config.reading_order, len(run), place)]
-    return mlm_row(run, place)
 
 
 # --- what is computed again --------------------------------------------------

@@ -128,8 +128,9 @@ def read_targets(loaded: Loaded, requests: list[TraceRequest], target: Target) -
     everywhere = target.kind == "mlm" and not all(
         target.position in prepare(loaded, r).encoding.mask_positions for r in requests)
     rows = []
-    for trace in run_batch(loaded, [replace(r, parts=(part, *extra), all_logits=everywhere) for r in requests]):
-        place = np.flatnonzero(trace.mlm_positions == target.position)[0] if target.kind == "mlm" else target.position
+    asked = {"parts": (part, *extra), "all_logits": everywhere, "lm_at": (target.position,) * (target.kind == "lm")}
+    for trace in run_batch(loaded, [replace(r, **asked) for r in requests]):
+        place = np.flatnonzero(trace.mlm_positions == target.position)[0] if target.kind == "mlm" else 0
         logits = trace.arrays[part]
         rows.append(logits[place] if logits.ndim == 2 else logits)
     return _scaled(torch.from_numpy(np.stack(rows)).double(), target).numpy()

@@ -89,7 +89,7 @@ def _answer(trace: Trace, position: int) -> tuple[int, Array]:
     """Where the answer for a position is read, and its (V,) logits."""
     if trace.has("lm_logits"):
         source = row_for(trace.config.reading_order, len(trace), position)
-        return source, trace.lm_logits[source]
+        return source, trace.lm_row(source)
     if position not in trace.mlm_positions:
         raise ValueError(f"position {position} was not masked in this run")
     return position, mlm_row(trace, position)

@@ -119,8 +119,9 @@ def continuation(engine: Engine, text: str, model: str | None = None, top: int =
         NoHead: the model is not causal.
     """
     loaded = require_head(engine, model, "lm")
-    trace = engine.run(TraceRequest(text, model=model, parts=("lm_logits",)))
-    return top_predictions(trace.lm_logits[last_read(trace)], loaded.tokenizer, top)
+    last = last_place(loaded.tokenizer.encode(text), loaded.config)
+    trace = engine.run(TraceRequest(text, model=model, parts=("lm_logits",), lm_at=(last,)))
+    return top_predictions(trace.lm_row(last), loaded.tokenizer, top)
 
 
 def last_read(trace: Trace) -> int:

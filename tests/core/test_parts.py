@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from bert_core import model as bert
 from bert_core.load import load_model
 from bert_core.request import INPUT_PARTS
 from bert_core.trace import MissingPart, TraceRequest, run_batch
@@ -104,3 +105,90 @@ def test_half_precision_comes_out_as_float32_and_nothing_can_be_written(tiny_ber
     for array in half.arrays.values():
         with pytest.raises(ValueError, match="read-only"):
             array[...] = array
+
+
+# --- the last layer where it is read only ---------------------------------------
+
+LONG = "the [MASK] barked all night while we slept and the dog saw the cat " * 2
+SWITCHED_OFF = {"heads_off": ((1, 0),), "feed_forward_off": (1,), "neurons": ((1, 3, 0.5),)}
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """Shapes of what every layer of the runs that follow gives."""
+    shapes, layer = [], bert.layer
+
+    def watched(*args, **kwargs):
+        done = layer(*args, **kwargs)
+        shapes.append(tuple(done.hidden.shape[:2]))
+        return done
+
+    monkeypatch.setattr(bert, "layer", watched)
+    return shapes
+
+
+@pytest.mark.parametrize(("fixture", "parts", "places"), [
+    ("tiny_bert", ("mlm_logits", "mlm_positions"), 2 + 1 + 1), ("tiny_bert", ("nsp_logits", "pooled_output"), 3),
+    ("tiny_bert", ("mlm_logits", "mlm_positions", "nsp_logits"), 4 + 3), ("tiny_bert", ("attention_probs",), 0),
+    ("tiny_classifier", ("logits",), 3), ("tiny_bert", ("key",), 0),
+])
+def test_the_last_layer_goes_on_only_where_its_output_is_read(fixture, parts, places, request, read):
+    """Rows of other lengths, with parts of their last layer switched off, on their own and beside each other."""
+    model = load_model(request.getfixturevalue(fixture), torch.float64)
+    last, asked = model.config.num_hidden_layers - 1, [
+        TraceRequest(LONG, parts=parts, **SWITCHED_OFF), TraceRequest(TEXT, "we slept", parts=parts),
+        TraceRequest(TEXT, attention="causal", parts=parts, neurons=((1, 3, -2.0),))]
+    found = run_batch(model, asked)
+    assert read[last] == (places, 1)
+    whole = [run_batch(model, [replace(one, parts=None)])[0] for one in asked]
+    assert all(count > 1 for _, count in read[last + 1:])
+    for some, all_of_it in zip(found, whole, strict=True):
+        for part in parts:
+            np.testing.assert_allclose(some.arrays[part], all_of_it.arrays[part], rtol=0, atol=1e-12, err_msg=part)
+
+
+@pytest.mark.parametrize(("fixture", "parts"), [
+    ("tiny_bert", ("hidden_states",)), ("tiny_bert", ("intermediate", "mlm_logits")), ("tiny_ner", ("logits",)),
+    ("tiny_bert", ("attention_output",)), ("tiny_qa", ("start_logits",)), ("tiny_gpt", ("lm_logits",)),
+])
+def test_what_holds_every_token_has_the_last_layer_of_every_token(fixture, parts, request, read):
+    model = load_model(request.getfixturevalue(fixture), torch.float64)
+    some = run_batch(model, [TraceRequest(LONG, parts=parts), TraceRequest(TEXT, parts=("attention_probs",))])[0]
+    whole = run_batch(model, [TraceRequest(LONG)])[0]
+    assert len({shape for shape in read if shape[0] == 2}) == 1
+    for part in parts:
+        np.testing.assert_allclose(some.arrays[part], whole.arrays[part], rtol=0, atol=1e-12, err_msg=part)
+
+
+def test_a_short_sentence_is_read_whole_as_choosing_costs_more_than_it_saves(loaded, read):
+    run_batch(loaded, [TraceRequest(TEXT, parts=("mlm_logits",))])
+    assert set(read) == {(1, 5)}
+
+
+@pytest.mark.parametrize("order", ["left-to-right", "right-to-left"])
+def test_rows_of_a_causal_model_come_as_they_were_asked_for(tiny_gpt, order, read):
+    model = load_model(tiny_gpt, torch.float64)
+    model = replace(model, model=replace(model.model, config=replace(model.config, reading_order=order)))
+    whole = run_batch(model, [TraceRequest(LONG)])[0]
+    read.clear()
+    some = run_batch(model, [TraceRequest(LONG, parts=("lm_logits",), lm_at=(7, 2))])[0]
+    assert read[-1] == (2, 1)
+    np.testing.assert_allclose(some.lm_logits, whole.lm_logits[[7, 2]], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(some.lm_row(2), some.lm_logits[1])
+    np.testing.assert_array_equal(whole.lm_row(2), whole.lm_logits[2])
+    with pytest.raises(ValueError, match="not in tuple"):
+        some.lm_row(3)
+
+
+@pytest.mark.parametrize(("at", "message"), [
+    ((99,), "position 99 is outside 0 to 4"), ((-1,), "position -1 is outside"), ([1], "give a tuple of whole numbers"),
+    ((1.0,), "give a tuple of whole numbers"), ("12", "give a tuple of whole numbers"),
+])
+def test_rows_that_are_not_there_are_refused(tiny_gpt, at, message):
+    with pytest.raises(ValueError, match=message):
+        run_batch(load_model(tiny_gpt), [TraceRequest("the dog barked", parts=("lm_logits",), lm_at=at)])
+
+
+def test_no_row_at_all_is_an_answer_too(tiny_gpt):
+    model = load_model(tiny_gpt)
+    assert run_batch(model, [TraceRequest(TEXT, parts=("lm_logits",), lm_at=())])[0].lm_logits.shape == (0, 117)

@@ -13,6 +13,7 @@ from bert_core.load import Loaded
 from bert_core.measures.ablation import Moved, class_moves, masked_moves, next_moves
 from bert_core.model import Model
 from bert_core.tasks.sentences import label_names, read_logits, several_hold
+from bert_core.tasks.vocabulary import last_place
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
@@ -78,8 +79,11 @@ def _masked(here: Here) -> dict[str, tuple[int, ...]]:
 
 def _run(here: Here, base: Mapping[str, Any], change: Mapping[str, Any]) -> tuple[Trace, Trace, list[dict[str, Any]]]:
     """The unchanged run, the changed one, and the classifier's answer to both, as one batch."""
-    parts = (*ANSWERS, "lm_logits") if "lm" in state.loaded(here.model).model.heads else ANSWERS
-    requests = [here.request(parts=parts, **base), here.request(parts=parts, **base, **change)]
+    mine = state.loaded(here.model)
+    asked = here.request(parts=ANSWERS, **base)
+    if "lm" in mine.model.heads:
+        asked = replace(asked, parts=(*ANSWERS, "lm_logits"), lm_at=(last_place(here.encoding, mine.config),))
+    requests = [asked, replace(asked, **change)]
     judge = _classifier(here)
     if judge:
         asked = TraceRequest(here.text, here.pair, model=judge, parts=("logits",))

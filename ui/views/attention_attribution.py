@@ -21,7 +21,7 @@ from bert_core.measures.predictions import piece
 from bert_core.measures.rollout import rollout
 from bert_core.measures.target import Target, no_gradients
 from bert_core.serving import EngineError
-from bert_core.tasks.vocabulary import last_read
+from bert_core.tasks.vocabulary import last_place
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
@@ -144,9 +144,8 @@ def _reads_back(here: Here) -> bool:
 
 def _next(here: Here) -> Question:
     """A causal model's first guess at what comes after all it has read."""
-    trace = state.trace(here.request(parts=("lm_logits",)))
-    place = last_read(trace)
-    best = int(trace.lm_logits[place].argmax())
+    place = last_place(here.encoding, state.loaded(here.model).config)
+    best = int(state.trace(here.request(parts=("lm_logits",), lm_at=(place,))).lm_row(place).argmax())
     word = piece(state.loaded(here.model).tokenizer, best)
     where = "as the word before the sentence" if _reads_back(here) else "as the next word"
     return Question(here.request(), Target("lm", best, place), place, _words(word, where, here.model))

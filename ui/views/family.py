@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from bert_core import Trace
+from bert_core import Trace, TraceRequest
 from bert_core.config import BertConfig
 from bert_core.facts import known_sizes, paper_tables, read_facts
 from bert_core.figures import family as figures
@@ -15,7 +15,7 @@ from bert_core.figures import family_claims, theme
 from bert_core.load import Loaded
 from bert_core.serving.rooms import View
 from bert_core.sizes import parameter_table
-from bert_core.tasks.vocabulary import last_read, top_predictions
+from bert_core.tasks.vocabulary import last_place, last_read, top_predictions
 from ui import chips, components, controls, glossary, going, notices, shell, state
 from ui.state import Here
 from ui.tables import Numbers, table
@@ -150,11 +150,18 @@ def side_by_side(here: Here) -> None:
     if left_out:
         names = ", ".join(shell.short_name(name) for name in left_out)
         notices.note(f"{MOST_MODELS} models stand side by side; not shown: {names}.")
-    parts = ("attention_probs", "mlm_positions", "mlm_logits", "lm_logits")
-    traces = state.traces([here.request(model=name, parts=parts) for name in chosen])
+    traces = state.traces([_asked(here, name) for name in chosen])
     for number, (column, trace) in enumerate(zip(st.columns(len(chosen)), traces, strict=True)):
         with column:
             _one_model(trace, number)
+
+
+def _asked(here: Here, name: str) -> TraceRequest:
+    """What stands in a model's column: its attention, and its guesses in the gaps or after all it has read."""
+    loaded = state.loaded(name)
+    last = last_place(loaded.tokenizer.encode(here.text, here.pair), loaded.config)
+    parts = ("attention_probs", "mlm_positions", "mlm_logits", "lm_logits")
+    return here.request(model=name, parts=parts, lm_at=(last,))
 
 
 def _one_model(trace: Trace, number: int) -> None:
@@ -192,7 +199,7 @@ def _guesses(trace: Trace) -> tuple[str, list[tuple[str, str]]] | None:
         if not len(trace):
             return "Type something to see what comes next", []
         side = "Before" if trace.config.reading_order == "right-to-left" else "Next after"
-        title, logits = f"{side} the sentence", trace.lm_logits[last_read(trace)]
+        title, logits = f"{side} the sentence", trace.lm_row(last_read(trace))
     elif trace.has("mlm_logits") and len(trace.mlm_positions):
         title, logits = f"In the gap at position {trace.mlm_positions[0]}", trace.mlm_logits[0]
     elif trace.has("mlm_logits"):
