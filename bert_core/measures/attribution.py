@@ -25,10 +25,13 @@ from bert_core.load import Loaded
 from bert_core.measures.target import (
     Target,
     check_target,
+    differentiable,
+    gates_of_all,
     read_target,
     read_targets,
+    same_place,
     score,
-    with_gradients,
+    score_place,
 )
 from bert_core.trace import Array, TraceRequest, prepare, reading_order, to_inputs
 
@@ -92,7 +95,7 @@ def integrated_gradients(
         gradient += (weight * score.gradient(start + place * (end - start))).sum(dim=0)  # (B, T, E) -> (T, E)
         yield
     values = ((end - start) * gradient).sum(dim=-1)
-    before, after = score(start[None])[0].item(), score(end[None])[0].item()
+    before, after = score(torch.stack([start, end])).tolist()
     total = values.sum().item()
     gap = abs(total - (after - before)) / max(abs(after - before), 1e-12)
     return Attribution(score.tokens, score.in_reading_order(values), after, before, gap)
@@ -107,6 +110,17 @@ def gradient_x_input(
     yield
     values = (gradient * score.word_embeddings).sum(dim=-1)
     return Attribution(score.tokens, score.in_reading_order(values), score(score.embeddings[None])[0].item())
+
+
+def gradient_accounts(
+    loaded: Loaded, request: TraceRequest, target: Target, steps: int = 32
+) -> Generator[None, None, tuple[Attribution, Attribution]]:
+    """`gradient_x_input` and `integrated_gradients`, on one copy of what gradients take."""
+    held = differentiable(loaded)
+    simple = yield from gradient_x_input(loaded, request, target)
+    path = yield from integrated_gradients(loaded, request, target, steps)
+    del held
+    return simple, path
 
 
 def leave_one_out(
@@ -154,7 +168,7 @@ class _Score:
     """The target as a function of the embedding sums, (B, T, E) -> (B,), model order inside."""
 
     def __init__(self, loaded: Loaded, request: TraceRequest, target: Target):
-        self.model = with_gradients(loaded)
+        self.model = differentiable(loaded)
         self.row = prepare(loaded, request)
         check_target(loaded, self.row, target)
         self.order = reading_order(loaded.config, len(self.row.encoding))
@@ -190,30 +204,33 @@ class _Score:
             return torch.autograd.grad(self._score(sums).sum(), sums)[0]
 
     def _score(self, sums: Tensor) -> Tensor:
-        hidden = encode_sums(self.model, sums, self.inputs)
         position = self.target.position if self.order is None else int(self.order[self.target.position])
-        return score(self.model, hidden, position, self.target)
+        hidden = encode_sums(self.model, sums, self.inputs, score_place(self.target.kind, position))  # (B, 1, D)
+        return score(self.model, hidden, 0, self.target)
 
     def in_reading_order(self, values: Tensor) -> Array:
         array = values.double().cpu().numpy()
         return array if self.order is None else array[self.order]
 
 
-def encode_sums(model: bert.Model, sums: Tensor, inputs: bert.Inputs) -> Tensor:
+def encode_sums(model: bert.Model, sums: Tensor, inputs: bert.Inputs, place: int | None = None) -> Tensor:
     """The encoder from the embedding sum on.
 
     Args:
         sums: (B, T, E), B variants of the one sentence of `inputs`.
         inputs: a batch of one.
+        place: the one token whose last hidden state is wanted; None is all of them.
 
     Returns:
-        The last hidden states, (B, T, D).
+        The last hidden states, (B, T, D), or (B, 1, D).
     """
     names = model.names
     hidden = bert.layer_norm(model, sums, names.embedding_norm)
     if names.projection is not None and f"{names.projection}.weight" in model.weights:
         hidden = bert.linear(model, hidden, names.projection)
     allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None  # (1, 1, Tq, Tk)
-    for index in range(model.config.num_hidden_layers):
+    last = model.config.num_hidden_layers - 1
+    for index in range(last):
         hidden = bert.layer(model, index, hidden, allowed, bert.gates_at(inputs, index)).hidden
-    return hidden
+    read = None if place is None else same_place(hidden, place)
+    return bert.layer(model, last, hidden, allowed, gates_of_all(inputs, last, len(hidden)), read=read).hidden

@@ -16,7 +16,7 @@ import numpy as np
 
 from bert_core.load import Loaded
 from bert_core.measures.attribution import Attribution, integrated_gradients, leave_one_out, rank_correlation
-from bert_core.measures.target import Target
+from bert_core.measures.target import Target, differentiable
 from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Array, Trace, TraceRequest
 
@@ -101,11 +101,12 @@ def complete_gradients(
     The points are doubled until the values sum to the target's change within
     COMPLETE of it, at most to MOST_STEPS; `gap` says what was reached.
     """
-    steps = FIRST_STEPS
+    steps, held = FIRST_STEPS, differentiable(loaded)  # one copy of what gradients take for all of them
     result = yield from integrated_gradients(loaded, request, target, steps)
     while steps < MOST_STEPS and result.gap > COMPLETE and abs(result.output - result.baseline) > LEAST_CHANGE:
         steps *= 2
         result = yield from integrated_gradients(loaded, request, target, steps)
+    del held
     return result
 
 

@@ -19,7 +19,15 @@ from torch import Tensor
 
 from bert_core import model as bert
 from bert_core.load import Loaded
-from bert_core.measures.target import Target, check_target, score, with_gradients
+from bert_core.measures.target import (
+    Target,
+    check_target,
+    differentiable,
+    gates_of_all,
+    same_place,
+    score,
+    score_place,
+)
 from bert_core.trace import Array, TraceRequest, prepare, reading_order, to_inputs
 
 #: Points of the Gauss-Legendre rule on the path, one row of a batch each.
@@ -63,57 +71,65 @@ def neuron_shares(
     path = _Path(loaded, request, target)
     points, weights = (torch.tensor(part, dtype=path.model.dtype, device=path.model.device)
                        for part in np.polynomial.legendre.leggauss(steps))
+    factors = torch.cat([(points + 1) / 2, torch.zeros_like(points[:1])])  # the last row: without the neurons
     values, without = [], []
     for index in range(loaded.config.num_hidden_layers):
-        gradients = path.gradient(index, (points + 1) / 2)  # (B, I)
-        values.append(((weights / 2)[:, None] * gradients).sum(dim=0).double().cpu().numpy())
-        without.append(path.at(index, 0.0))
+        gradients, scores = path.gradients(index, factors)
+        values.append(((weights / 2)[:, None] * gradients[:-1]).sum(dim=0).double().cpu().numpy())
+        without.append(float(scores[-1]))
         yield
-    return NeuronShares(np.stack(values), path.at(0, 1.0), np.array(without))
+    return NeuronShares(np.stack(values), path.output, np.array(without))
 
 
 class _Path:
-    """The target while all neurons of one layer are turned up together, each run from that layer on."""
+    """The target while all neurons of one layer are turned up together at one token, run from there on."""
 
     def __init__(self, loaded: Loaded, request: TraceRequest, target: Target):
-        self.model = with_gradients(loaded)
+        self.model = differentiable(loaded)
         row = prepare(loaded, request)
         check_target(loaded, row, target)
         order = reading_order(loaded.config, len(row.encoding))
         self.target, self.position = target, target.position if order is None else int(order[target.position])
+        self.scored = score_place(target.kind, self.position)
         self.inputs = to_inputs(loaded, [row])
         self.allowed = bert.allowed_pairs(self.inputs) if bert.needs_mask(self.inputs) else None
-        self.states: list[Tensor] = []  # what each layer reads, (1, T, D)
+        self.read: list[Tensor] = []  # what each layer reads, (1, T, D)
+        self.done: list[bert.LayerOutput] = []
         with torch.no_grad():
-            self.states.append(bert.embed(self.model, self.inputs).output)
-            for index in range(loaded.config.num_hidden_layers - 1):
-                self.states.append(self._layer(index, self.states[-1], bert.gates_at(self.inputs, index)))
+            hidden = bert.embed(self.model, self.inputs).output
+            for index in range(loaded.config.num_hidden_layers):
+                self.read.append(hidden)
+                self.done.append(bert.layer(self.model, index, hidden, self.allowed, bert.gates_at(self.inputs, index)))
+                hidden = self.done[-1].hidden
+            self.output = float(score(self.model, hidden, self.scored, target)[0])
 
-    def gradient(self, index: int, factors: Tensor) -> Tensor:
-        """(B,) common factors of a layer's neurons -> the target's gradient by each one's factor, (B, I)."""
+    def gradients(self, index: int, factors: Tensor) -> tuple[Tensor, Tensor]:
+        """(B,) common factors of a layer's neurons -> the target's gradient by each one's, (B, I), and itself, (B,)."""
         with torch.enable_grad():
             given = factors[:, None].repeat(1, self.model.config.intermediate_size).requires_grad_(True)
-            return torch.autograd.grad(self._run(index, given).sum(), given)[0]
-
-    def at(self, index: int, factor: float) -> float:
-        """The target with one common factor."""
-        with torch.no_grad():
-            given = torch.full((1, self.model.config.intermediate_size), factor, device=self.model.device)
-            return float(self._run(index, given)[0])
+            scores = self._run(index, given)
+            return torch.autograd.grad(scores.sum(), given)[0], scores.detach()
 
     def _run(self, index: int, given: Tensor) -> Tensor:
-        """(B, I) factors at the target's position, beside those of the request -> the target, (B,)."""
-        state, gates = self.states[index].expand(len(given), -1, -1), bert.gates_at(self.inputs, index)
-        factors = torch.ones(*state.shape[:2], given.shape[-1], device=given.device, dtype=given.dtype)  # (B, T, I)
-        factors = factors.index_copy(1, torch.tensor([self.position], device=given.device), given[:, None])
-        own = factors if gates.neuron is None else gates.neuron * factors
-        hidden = self._layer(index, state, gates._replace(neuron=own))
-        for above in range(index + 1, len(self.states)):
-            hidden = self._layer(above, hidden, bert.gates_at(self.inputs, above))
-        return score(self.model, hidden, self.position, self.target)
+        """(B, I) factors at the target's position, beside those of the request -> the target, (B,).
 
-    def _layer(self, index: int, hidden: Tensor, gates: bert.Gates) -> Tensor:
-        return bert.layer(self.model, index, hidden, self.allowed, gates).hidden
+        Up to there all variants are one; in this layer they differ at that position alone.
+        """
+        rows, here = len(given), slice(self.position, self.position + 1)
+        gates = gates_of_all(self.inputs, index, rows)
+        own = given[:, None] if gates.neuron is None else gates.neuron * given[:, None]  # (B, 1, I)
+        before, context = (one[:, here].repeat(rows, 1, 1) for one in (self.read[index], self.done[index].context))
+        changed = bert.after_context(self.model, index, before, context, gates._replace(neuron=own))[-1]  # (B, 1, D)
+        out = self.done[index].hidden.expand(rows, -1, -1)
+        hidden = torch.cat([out[:, :self.position], changed, out[:, self.position + 1:]], dim=1)  # (B, T, D)
+        last = len(self.done) - 1
+        for above in range(index + 1, last):
+            hidden = bert.layer(self.model, above, hidden, self.allowed, bert.gates_at(self.inputs, above)).hidden
+        if index == last:
+            return score(self.model, hidden, self.scored, self.target)
+        gates, read = gates_of_all(self.inputs, last, rows), same_place(hidden, self.scored)
+        return score(self.model, bert.layer(self.model, last, hidden, self.allowed, gates, read=read).hidden, 0,
+                     self.target)
 
 
 def strongest(shares: NeuronShares, count: int) -> tuple[Neuron, ...]:

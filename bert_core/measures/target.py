@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from bert_core import model as bert
+from bert_core.gradients import with_gradients
 from bert_core.load import Loaded
-from bert_core.on_demand import OnDemand
 from bert_core.trace import Array, Prepared, TraceRequest, prepare, run_batch
 
 KINDS = {"mlm": "mlm", "lm": "lm", "nsp": "nsp", "classification": "classification"}
@@ -61,18 +61,15 @@ def no_leaving_out(loaded: Loaded) -> str:
             "none can be hidden")
 
 
-def with_gradients(loaded: Loaded) -> bert.Model:
-    """The model without its packed kernels, which have no gradient; for work of several passes.
-
-    The plain matrices are made once for all passes, and for all visitors' at the same time.
+def differentiable(loaded: Loaded) -> bert.Model:
+    """The model to be differentiated, for work of several passes (see gradients.py).
 
     Raises:
         ValueError: a model that is not our own encoder.
     """
     if reason := no_gradients(loaded):
         raise ValueError(reason)
-    weights = loaded.model.weights
-    return replace(loaded.model, weights=weights.whole() if isinstance(weights, OnDemand) else weights, fast_linear={})
+    return with_gradients(loaded.model)
 
 
 def check_target(loaded: Loaded, row: Prepared, target: Target) -> None:
@@ -90,6 +87,13 @@ def check_target(loaded: Loaded, row: Prepared, target: Target) -> None:
 # --- the number itself ---------------------------------------------------------
 
 
+def piece_logits(model: bert.Model, hidden: Tensor, index: int) -> Tensor:
+    """The logit of one piece of the vocabulary, (B, D) -> (B,), without all the others."""
+    own = model.weights.get(model.names.decoder)
+    row = bert.word_vectors(model, torch.tensor(index, device=hidden.device)) if own is None else own[index]  # (E,)
+    return bert.mlm_transform(model, hidden) @ row + model.weights[model.names.mlm_bias][index]
+
+
 _LOGITS: dict[str, Callable[[bert.Model, Tensor, int], Tensor]] = {
     "mlm": lambda model, hidden, position: bert.mlm_logits(model, hidden[:, position]),
     "lm": lambda model, hidden, position: bert.mlm_logits(model, hidden[:, position]),
@@ -104,7 +108,25 @@ def score(model: bert.Model, hidden: Tensor, position: int, target: Target) -> T
     Args:
         position: where a vocabulary entry is scored, in the model's order.
     """
+    if target.kind in ("mlm", "lm") and target.scale == "logit":
+        return piece_logits(model, hidden[:, position], target.index)
     return _scaled(_LOGITS[target.kind](model, hidden, position), target)
+
+
+def same_place(hidden: Tensor, place: int) -> bert.Places:
+    """One token of every row of (B, T, D)."""
+    return torch.arange(len(hidden), device=hidden.device), torch.full((len(hidden),), place, device=hidden.device)
+
+
+def gates_of_all(inputs: bert.Inputs, index: int, rows: int) -> bert.Gates:
+    """A layer's gates of a batch of one, the same for each of `rows` variants of it."""
+    return bert.Gates(*(None if gate is None else gate.expand(rows, *gate.shape[1:])
+                        for gate in bert.gates_at(inputs, index)))
+
+
+def score_place(kind: str, position: int) -> int:
+    """The one token whose last hidden state `score` reads, in the model's order."""
+    return position if kind in ("mlm", "lm") else 0
 
 
 def _scaled(logits: Tensor, target: Target) -> Tensor:

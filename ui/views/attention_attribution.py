@@ -12,8 +12,7 @@ import streamlit as st
 
 from bert_core.measures.attribution import (
     Attribution,
-    gradient_x_input,
-    integrated_gradients,
+    gradient_accounts,
     leave_one_out,
     rank_agreement,
 )
@@ -217,7 +216,7 @@ def _method(key: str, title: str, note: str, signed: bool = False) -> dict[str, 
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs={TraceRequest: repr, Target: repr})
 def _gradients(request: TraceRequest, target: Target) -> tuple[Attribution, Attribution]:
-    return state.call(gradient_x_input, request, target), state.call(integrated_gradients, request, target, STEPS)
+    return state.call(gradient_accounts, request, target, STEPS)
 
 
 def _left_out_or_none(request: TraceRequest, target: Target) -> Attribution | None:
