@@ -87,10 +87,15 @@ def check_target(loaded: Loaded, row: Prepared, target: Target) -> None:
 # --- the number itself ---------------------------------------------------------
 
 
+def piece_vectors(model: bert.Model, ids: Tensor) -> Tensor:
+    """(...) ids -> (..., E), the decoder's rows: the word table's where the two are tied."""
+    own = model.weights.get(model.names.decoder)
+    return bert.word_vectors(model, ids) if own is None else own[ids]
+
+
 def piece_logits(model: bert.Model, hidden: Tensor, index: int) -> Tensor:
     """The logit of one piece of the vocabulary, (B, D) -> (B,), without all the others."""
-    own = model.weights.get(model.names.decoder)
-    row = bert.word_vectors(model, torch.tensor(index, device=hidden.device)) if own is None else own[index]  # (E,)
+    row = piece_vectors(model, torch.tensor(index, device=hidden.device))  # (E,)
     return bert.mlm_transform(model, hidden) @ row + model.weights[model.names.mlm_bias][index]
 
 

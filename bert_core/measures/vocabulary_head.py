@@ -20,6 +20,7 @@ from bert_core import model as bert
 from bert_core.load import Loaded
 from bert_core.measures.compare import mlm_row, row_for
 from bert_core.measures.softmax import SoftmaxSteps, softmax_steps
+from bert_core.measures.target import piece_vectors
 from bert_core.trace import Array, Trace
 
 
@@ -77,7 +78,7 @@ def head_steps(loaded: Loaded, trace: Trace, position: int, ids: Sequence[int]) 
     activated = bert.activate(dense, activation)
     transformed = bert.layer_norm(model, activated, names.mlm_norm)
     chosen = torch.tensor(ids, device=model.device)
-    vectors, biases = _vectors(model, chosen), model.weights[names.mlm_bias][chosen]
+    vectors, biases = piece_vectors(model, chosen), model.weights[names.mlm_bias][chosen]
     products = vectors * transformed  # (N, E)
     return HeadSteps(
         source, *(_array(one) for one in (hidden, dense, activated)), activation,
@@ -93,12 +94,6 @@ def _answer(trace: Trace, position: int) -> tuple[int, Array]:
     if position not in trace.mlm_positions:
         raise ValueError(f"position {position} was not masked in this run")
     return position, mlm_row(trace, position)
-
-
-def _vectors(model: bert.Model, ids: Tensor) -> Tensor:
-    """(N, E), the decoder's rows: the word table's where the two are tied."""
-    own = model.weights.get(model.names.decoder)
-    return bert.word_vectors(model, ids) if own is None else own[ids]
 
 
 def _array(tensor: Tensor) -> Array:
