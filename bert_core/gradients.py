@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from torch import Tensor
 
 from bert_core.kernels import Linear, PackedLinear, pack_linear
 from bert_core.model import Model, activate, decoder_weight
-from bert_core.on_demand import OnDemand
+from bert_core.on_demand import plain
 
 
 class _Product(torch.autograd.Function):
@@ -86,8 +86,7 @@ def with_gradients(model: Model) -> Model:
     """
     packed = model.fast_linear
     if not packed or not all(isinstance(linear, PackedLinear) for linear in packed.values()):
-        weights: Mapping[str, Tensor] = model.weights
-        return replace(model, weights=weights.whole() if isinstance(weights, OnDemand) else weights, fast_linear={})
+        return replace(model, weights=plain(model.weights), fast_linear={})
     with _one_at_a_time:
         made = _MADE.get(id(packed))
         if made is None or made.of is not packed:

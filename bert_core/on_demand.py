@@ -55,6 +55,11 @@ class _Whole(dict[str, Tensor]):
     """Plain weights that a weak reference may point to."""
 
 
+def plain(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """Weights to be read many times over: each made at most once, and shared (see `OnDemand.whole`)."""
+    return weights.whole() if isinstance(weights, OnDemand) else weights
+
+
 class OnDemand(Mapping[str, Tensor]):
     """A model's weights, some of them held as the way to make them.
 

@@ -39,9 +39,9 @@ HEAD_PARTS = ("pooled_output", "mlm_positions", "mlm_logits", "nsp_logits", "lm_
 ALL_PARTS = (*INPUT_PARTS, *EMBEDDING_PARTS, *LAYER_PARTS, "hidden_states", *HEAD_PARTS)
 #: Fields of a request that list whole numbers, and those that list pairs of them.
 _NUMBERS = ("masked", "hidden", "feed_forward_off", "position_order", "segments", "lm_at")
+_PAIRS = ("replaced", "cut", "heads_off")
 #: Fields that may be None instead of a tuple.
 _OPTIONAL = ("position_order", "segments", "parts", "lm_at")
-_PAIRS = ("replaced", "cut", "heads_off")
 
 
 @dataclass(frozen=True)

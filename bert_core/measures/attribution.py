@@ -22,14 +22,13 @@ from torch import Tensor
 
 from bert_core import model as bert
 from bert_core.load import Loaded
+from bert_core.measures.layers_above import layers_above
 from bert_core.measures.target import (
     Target,
     check_target,
     differentiable,
-    gates_of_all,
     read_target,
     read_targets,
-    same_place,
     score,
     score_place,
 )
@@ -205,7 +204,7 @@ class _Score:
 
     def _score(self, sums: Tensor) -> Tensor:
         position = self.target.position if self.order is None else int(self.order[self.target.position])
-        hidden = encode_sums(self.model, sums, self.inputs, score_place(self.target.kind, position))  # (B, 1, D)
+        hidden = last_hidden(self.model, sums, self.inputs, score_place(self.target.kind, position))  # (B, 1, D)
         return score(self.model, hidden, 0, self.target)
 
     def in_reading_order(self, values: Tensor) -> Array:
@@ -213,24 +212,19 @@ class _Score:
         return array if self.order is None else array[self.order]
 
 
-def encode_sums(model: bert.Model, sums: Tensor, inputs: bert.Inputs, place: int | None = None) -> Tensor:
-    """The encoder from the embedding sum on.
+def last_hidden(model: bert.Model, sums: Tensor, inputs: bert.Inputs, place: int) -> Tensor:
+    """One token's last hidden state, from the embedding sum on.
 
     Args:
         sums: (B, T, E), B variants of the one sentence of `inputs`.
         inputs: a batch of one.
-        place: the one token whose last hidden state is wanted; None is all of them.
+        place: of the token, in the model's order.
 
     Returns:
-        The last hidden states, (B, T, D), or (B, 1, D).
+        (B, 1, D).
     """
     names = model.names
     hidden = bert.layer_norm(model, sums, names.embedding_norm)
     if names.projection is not None and f"{names.projection}.weight" in model.weights:
         hidden = bert.linear(model, hidden, names.projection)
-    allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None  # (1, 1, Tq, Tk)
-    last = model.config.num_hidden_layers - 1
-    for index in range(last):
-        hidden = bert.layer(model, index, hidden, allowed, bert.gates_at(inputs, index)).hidden
-    read = None if place is None else same_place(hidden, place)
-    return bert.layer(model, last, hidden, allowed, gates_of_all(inputs, last, len(hidden)), read=read).hidden
+    return layers_above(model, hidden, inputs, 0, place)

@@ -19,15 +19,8 @@ from torch import Tensor
 
 from bert_core import model as bert
 from bert_core.load import Loaded
-from bert_core.measures.target import (
-    Target,
-    check_target,
-    differentiable,
-    gates_of_all,
-    same_place,
-    score,
-    score_place,
-)
+from bert_core.measures.layers_above import layers_above
+from bert_core.measures.target import Target, check_target, differentiable, score, score_place
 from bert_core.trace import Array, TraceRequest, prepare, reading_order, to_inputs
 
 #: Points of the Gauss-Legendre rule on the path, one row of a batch each.
@@ -92,15 +85,11 @@ class _Path:
         self.target, self.position = target, target.position if order is None else int(order[target.position])
         self.scored = score_place(target.kind, self.position)
         self.inputs = to_inputs(loaded, [row])
-        self.allowed = bert.allowed_pairs(self.inputs) if bert.needs_mask(self.inputs) else None
-        self.read: list[Tensor] = []  # what each layer reads, (1, T, D)
         self.done: list[bert.LayerOutput] = []
         with torch.no_grad():
-            hidden = bert.embed(self.model, self.inputs).output
-            for index in range(loaded.config.num_hidden_layers):
-                self.read.append(hidden)
-                self.done.append(bert.layer(self.model, index, hidden, self.allowed, bert.gates_at(self.inputs, index)))
-                hidden = self.done[-1].hidden
+            embeddings, hidden = bert.encode(self.model, self.inputs, lambda _, done: self.done.append(done))
+            # what each layer reads, (1, T, D)
+            self.read = [embeddings.output, *(done.hidden for done in self.done[:-1])]
             self.output = float(score(self.model, hidden, self.scored, target)[0])
 
     def gradients(self, index: int, factors: Tensor) -> tuple[Tensor, Tensor]:
@@ -116,20 +105,13 @@ class _Path:
         Up to there all variants are one; in this layer they differ at that position alone.
         """
         rows, here = len(given), slice(self.position, self.position + 1)
-        gates = gates_of_all(self.inputs, index, rows)
+        gates = bert.gates_at(self.inputs, index)
         own = given[:, None] if gates.neuron is None else gates.neuron * given[:, None]  # (B, 1, I)
         before, context = (one[:, here].repeat(rows, 1, 1) for one in (self.read[index], self.done[index].context))
         changed = bert.after_context(self.model, index, before, context, gates._replace(neuron=own))[-1]  # (B, 1, D)
         out = self.done[index].hidden.expand(rows, -1, -1)
         hidden = torch.cat([out[:, :self.position], changed, out[:, self.position + 1:]], dim=1)  # (B, T, D)
-        last = len(self.done) - 1
-        for above in range(index + 1, last):
-            hidden = bert.layer(self.model, above, hidden, self.allowed, bert.gates_at(self.inputs, above)).hidden
-        if index == last:
-            return score(self.model, hidden, self.scored, self.target)
-        gates, read = gates_of_all(self.inputs, last, rows), same_place(hidden, self.scored)
-        return score(self.model, bert.layer(self.model, last, hidden, self.allowed, gates, read=read).hidden, 0,
-                     self.target)
+        return score(self.model, layers_above(self.model, hidden, self.inputs, index + 1, self.scored), 0, self.target)
 
 
 def strongest(shares: NeuronShares, count: int) -> tuple[Neuron, ...]:

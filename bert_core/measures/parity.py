@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from bert_core import model as bert
 from bert_core.load import Loaded
+from bert_core.on_demand import plain
 from bert_core.request import reading_order
 from bert_core.tokenizer import Encoding
 from bert_core.training import objectives
@@ -156,8 +157,8 @@ def kernel_difference(loaded: Loaded, encoding: Encoding) -> float:
 
 
 def unpacked(loaded: Loaded) -> Loaded:
-    """The same model with F.linear in every linear."""
-    return replace(loaded, model=replace(loaded.model, fast_linear={}))
+    """The same model with F.linear in every linear; who has it at the same time shares the plain matrices."""
+    return replace(loaded, model=replace(loaded.model, weights=plain(loaded.model.weights), fast_linear={}))
 
 
 def _run_chain(loaded: Loaded, encoding: Encoding, index: int) -> _Chain:

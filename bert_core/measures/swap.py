@@ -19,6 +19,7 @@ from torch import Tensor
 from bert_core import model as bert
 from bert_core.load import Loaded
 from bert_core.measures.compare_writing import layer_multiplications
+from bert_core.measures.layers_above import layers_above
 from bert_core.measures.predictions import piece
 from bert_core.trace import Array, Prepared, TraceRequest, prepare, to_inputs
 
@@ -74,7 +75,6 @@ def swap_vectors(
     rows = _check(loaded, [prepare(loaded, one) for one in (request, other)], position)
     model, depth, length = loaded.model, loaded.config.num_hidden_layers, len(rows[0].encoding)
     inputs = to_inputs(loaded, rows[:1])
-    allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None
     with torch.inference_mode():
         states = _states(model, to_inputs(loaded, rows))
         logs = _read(model, states[-1], position)  # (2, V)
@@ -90,9 +90,8 @@ def swap_vectors(
             with torch.inference_mode():
                 hidden = states[start][:1].repeat(len(places), 1, 1)  # (B, T, D)
                 hidden[torch.arange(len(places), device=model.device), places] = states[start][1, places]
-                for index in range(start, depth):
-                    hidden = bert.layer(model, index, hidden, allowed).hidden
-                runs[start, places.cpu()] = _numbers(_read(model, hidden, position)[:, answers])
+                hidden = layers_above(model, hidden, inputs, start, position)
+                runs[start, places.cpu()] = _numbers(_read(model, hidden, 0)[:, answers])
             yield
     return Swap(rows[0].encoding.tokens, rows[1].encoding.tokens, position, names, _numbers(logs[:, answers]), runs)
 

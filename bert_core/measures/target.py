@@ -118,17 +118,6 @@ def score(model: bert.Model, hidden: Tensor, position: int, target: Target) -> T
     return _scaled(_LOGITS[target.kind](model, hidden, position), target)
 
 
-def same_place(hidden: Tensor, place: int) -> bert.Places:
-    """One token of every row of (B, T, D)."""
-    return torch.arange(len(hidden), device=hidden.device), torch.full((len(hidden),), place, device=hidden.device)
-
-
-def gates_of_all(inputs: bert.Inputs, index: int, rows: int) -> bert.Gates:
-    """A layer's gates of a batch of one, the same for each of `rows` variants of it."""
-    return bert.Gates(*(None if gate is None else gate.expand(rows, *gate.shape[1:])
-                        for gate in bert.gates_at(inputs, index)))
-
-
 def score_place(kind: str, position: int) -> int:
     """The one token whose last hidden state `score` reads, in the model's order."""
     return position if kind in ("mlm", "lm") else 0

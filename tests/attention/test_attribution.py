@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from bert_core import model as bert
-from bert_core.measures.attribution import encode_sums, finish, gradient_x_input, integrated_gradients, leave_one_out
+from bert_core.measures.attribution import finish, gradient_x_input, integrated_gradients, last_hidden, leave_one_out
 from bert_core.measures.target import Target, read_target
 from bert_core.on_demand import OnDemand
 from bert_core.trace import TraceRequest, prepare, run_batch, to_inputs
@@ -63,7 +63,7 @@ def test_the_gradient_is_that_of_finite_differences(small):
     def score(factor: float, token: int) -> float:
         sums = parts.sum.clone()
         sums[0, token] += (factor - 1) * parts.token[0, token]
-        return bert.mlm_logits(small.model, encode_sums(small.model, sums, inputs))[0, MASK, target.index].item()
+        return bert.mlm_logits(small.model, last_hidden(small.model, sums, inputs, MASK))[0, 0, target.index].item()
 
     found = finish(gradient_x_input(small, REQUEST, target))
     for token in (0, 3, MASK, len(row.encoding) - 1):
@@ -73,9 +73,11 @@ def test_the_gradient_is_that_of_finite_differences(small):
 def test_the_path_from_the_embedding_sum_ends_where_the_run_does(small):
     request = replace(REQUEST, window=4, heads_off=((1, 2),), attention="causal", feed_forward_off=(0,))
     inputs = to_inputs(small, [prepare(small, request)])
+    run = run_batch(small, [request])[0]
     with torch.no_grad():
-        hidden = encode_sums(small.model, bert.embed(small.model, inputs).sum, inputs)[0]
-    assert np.abs(hidden.numpy() - run_batch(small, [request])[0].hidden_states[-1]).max() < 1e-12
+        sums = bert.embed(small.model, inputs).sum
+        hidden = torch.cat([last_hidden(small.model, sums, inputs, place) for place in range(len(run))], dim=1)[0]
+    assert np.abs(hidden.numpy() - run.hidden_states[-1]).max() < 1e-12
 
 
 def test_leave_one_out_is_a_direct_recomputation(small_classifier):

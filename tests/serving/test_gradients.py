@@ -13,11 +13,9 @@ import torch
 from bert_core import gradients, kernels
 from bert_core import model as bert
 from bert_core.load import load_model
-from bert_core.measures import attribution
 from bert_core.measures.attribution import finish, gradient_accounts, gradient_x_input, integrated_gradients
 from bert_core.measures.knowledge_neurons import neuron_shares
 from bert_core.measures.target import Target
-from bert_core.request import prepare, to_inputs
 from bert_core.trace import TraceRequest
 from tests.serving.test_kernels import needs_onednn
 
@@ -106,15 +104,3 @@ def test_a_model_that_is_not_packed_for_any_number_of_rows_is_differentiated_as_
     assert not found.fast_linear
     assert all(isinstance(weight, torch.Tensor) for weight in dict(found.weights).values())
 
-
-def test_where_one_token_is_read_the_last_layer_is_computed_there_alone(tiny_bert):
-    loaded = load_model(tiny_bert, torch.float64)
-    request = replace(REQUEST, heads_off=((1, 0),), feed_forward_off=(1,), neurons=((1, 3, 0.5),))
-    inputs = to_inputs(loaded, [prepare(loaded, request)])
-    with torch.no_grad():
-        sums = bert.embed(loaded.model, inputs).sum.repeat(2, 1, 1)
-        sums[1] *= 0.5
-        everywhere = attribution.encode_sums(loaded.model, sums, inputs)
-        for place in (0, 4):
-            here = attribution.encode_sums(loaded.model, sums, inputs, place)
-            torch.testing.assert_close(here, everywhere[:, place:place + 1], rtol=0, atol=1e-12)

@@ -86,8 +86,8 @@ def _run(here: Here, base: Mapping[str, Any], change: Mapping[str, Any]) -> tupl
     requests = [asked, replace(asked, **change)]
     judge = _classifier(here)
     if judge:
-        asked = TraceRequest(here.text, here.pair, model=judge, parts=("logits",))
-        requests += [asked, replace(asked, **change)]
+        verdict = TraceRequest(here.text, here.pair, model=judge, parts=("logits",))
+        requests += [verdict, replace(verdict, **change)]
     plain, changed, *judged = state.traces(requests)
     if not judged:
         return plain, changed, []

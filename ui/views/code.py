@@ -110,7 +110,8 @@ def _comparison(here: Here, layer: int) -> Comparison | None:
 @st.cache_data(show_spinner="Running transformers on the same sentence …", max_entries=64)
 def _compare(text: str, pair: str | None, model: str, index: int, _loaded: Loaded) -> Comparison:
     encoding = _loaded.tokenizer.encode(text, pair)
-    runs = parity.compare_stages(_loaded, encoding, index)
+    plain = parity.unpacked(_loaded)  # made once for all that follows
+    runs = parity.compare_stages(plain, encoding, index)
     rows = tuple(StageRow(run.stage, run.shape, run.first(), run.largest_difference) for run in runs)
     losses = tuple(pair for run in runs if run.stage == "losses"
                    for pair in zip(run.ours.tolist(), run.theirs.tolist(), strict=True))
