@@ -36,6 +36,8 @@ from bert_core.trace import Array, TraceRequest, prepare, reading_order, to_inpu
 
 #: Rows of one pass: the points of the path, or the sentences with a token left out.
 ROWS_A_PASS = 16
+#: Change of a target below which nobody can tell what share of it the values miss: rounding is as large.
+LEAST_CHANGE = 1e-4
 Value = TypeVar("Value")
 
 
@@ -48,7 +50,8 @@ class Attribution(NamedTuple):
         output: the target on the input itself.
         baseline: the target on what the method compares with; None where it compares with nothing.
         gap: |sum of values - (output - baseline)| / |output - baseline|, the
-            completeness that integrated gradients promise; None elsewhere.
+            completeness that integrated gradients promise; None elsewhere, and
+            where the target changes by no more than LEAST_CHANGE.
     """
 
     tokens: tuple[str, ...]
@@ -96,7 +99,8 @@ def integrated_gradients(
     values = ((end - start) * gradient).sum(dim=-1)
     before, after = score(torch.stack([start, end])).tolist()
     total = values.sum().item()
-    gap = abs(total - (after - before)) / max(abs(after - before), 1e-12)
+    change = after - before
+    gap = abs(total - change) / abs(change) if abs(change) > LEAST_CHANGE else None
     return Attribution(score.tokens, score.in_reading_order(values), after, before, gap)
 
 

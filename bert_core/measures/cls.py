@@ -24,8 +24,6 @@ from bert_core.trace import Array, Trace, TraceRequest
 COMPLETE = 0.01
 #: Points on their path, to begin with and at most.
 FIRST_STEPS, MOST_STEPS = 32, 256
-#: Change of a target below which its share can't be told.
-LEAST_CHANGE = 1e-4
 
 
 class Influence(NamedTuple):
@@ -103,7 +101,7 @@ def complete_gradients(
     """
     steps, held = FIRST_STEPS, differentiable(loaded)  # one copy of what gradients take for all of them
     result = yield from integrated_gradients(loaded, request, target, steps)
-    while steps < MOST_STEPS and result.gap > COMPLETE and abs(result.output - result.baseline) > LEAST_CHANGE:
+    while steps < MOST_STEPS and result.gap is not None and result.gap > COMPLETE:
         steps *= 2
         result = yield from integrated_gradients(loaded, request, target, steps)
     del held

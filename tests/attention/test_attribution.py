@@ -39,6 +39,17 @@ def test_specials_and_masks_get_nothing_from_the_path(small):
     assert np.all(found.values[[p for p in encoding.content if p != MASK]] != 0.0)
 
 
+def test_where_nothing_changes_on_the_path_no_share_of_it_is_missed(small, small_classifier):
+    """One word that is hidden: the path begins where it ends, and rounding is no hundred percent."""
+    word = replace(REQUEST, text="dog", pair=None, masked=(1,))
+    for loaded, request, target in ((small, word, Target("mlm", 11, 1)),
+                                    (small_classifier, TraceRequest(""), Target("classification", 0))):
+        found = finish(integrated_gradients(loaded, request, target))
+        assert found.gap is None
+        assert found.output == pytest.approx(found.baseline, abs=1e-6)
+        assert not found.values.any()
+
+
 def test_accounts_that_take_turns_share_the_plain_matrices(small):
     """A whole class explains at the same time; a copy of the weights for each would fill the memory."""
     made: list[str] = []

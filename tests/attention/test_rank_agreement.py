@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -61,3 +63,13 @@ def test_a_position_is_read_whether_it_is_masked_or_not(small, request_):
             whole.mlm_logits[position, 11], abs=1e-12)
     found = finish(leave_one_out(small, request_, Target("mlm", 11, 2)))
     assert len(found.values) == 5
+
+
+@pytest.mark.parametrize(("text", "note"), [
+    ("Rain", "on the way from all-[MASK]: nothing changes"),
+    ("We [MASK] home.", r"on the way from all-\[MASK\]: adds up to [+-][\d.]+, off by [\d.]+ %"),
+])
+def test_a_path_says_what_it_adds_up_to_or_that_there_is_nothing(text, note):
+    methods = drawn(visit("attention", view="Attribution", text=text), "attention_strips")["methods"]
+    (said,) = (method["note"] for method in methods if method["key"] == "path")
+    assert said == note or re.fullmatch(note, said)

@@ -197,9 +197,10 @@ def _methods(
     ]
     if with_gradients and length <= LONGEST_PATH:
         simple, path = state.or_stop(lambda: _gradients(request, target))
-        total, gap = path.output - path.baseline, f"{100 * path.gap:.2g} %"
+        total, gap = path.output - path.baseline, path.gap
         start = "empty vectors" if target.kind == "lm" else "all-[MASK]"
-        note = f"on the way from {start}: adds up to {total:+.2f}, off by {gap}"
+        note = f"on the way from {start}: " + (
+            "nothing changes" if gap is None else f"adds up to {total:+.2f}, off by {100 * gap:.2g} %")
         found += [(_method("gradient", "Gradient × input", "slope times word vector", True), simple.values),
                   (_method("path", "Integrated gradients", note, True), path.values)]
     if length <= LONGEST_LEFT_OUT:

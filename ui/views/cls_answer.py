@@ -11,7 +11,6 @@ import streamlit as st
 from bert_core import Trace, TraceRequest
 from bert_core.measures.attribution import Attribution, leave_one_out
 from bert_core.measures.cls import (
-    LEAST_CHANGE,
     Disagreement,
     Influence,
     accounts,
@@ -113,11 +112,10 @@ def _influence(here: Here, trace: Trace, index: int) -> Influence:
     """The three accounts of one logit."""
     request = TraceRequest(here.text, here.pair, model=here.model)
     left_out, gradients = state.or_stop(lambda: _attributions(request, index))
-    moved = abs(gradients.output - gradients.baseline) > LEAST_CHANGE
     content = tuple(n for n in trace.encoding.content if n not in trace.encoding.mask_positions)
     place, _ = place_and_name(here.model, trace.encoding)
     return Influence(trace.encoding.tokens, content, left_out.values, gradients.values,
-                     attention_of_layer(trace, place=place), left_out.output, gradients.gap if moved else None)
+                     attention_of_layer(trace, place=place), left_out.output, gradients.gap)
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
