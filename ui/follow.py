@@ -2,18 +2,21 @@
 
 The address names tokens by position. Without this, a word typed in front of a
 hidden one would hide its neighbour, a new sentence would come with gaps that
-nobody chose, and who goes to another page and back would find none. A word that
-was hidden on one page is hidden on the next one that hides words.
+nobody chose, a model that cuts words otherwise would have another word hidden,
+and who goes to another page and back would find none. A word that was hidden on
+one page is hidden on the next one that hides words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from typing import NamedTuple
 
 import streamlit as st
 
 from bert_core import LoadError
+from bert_core.tokenizer import Encoding
 from ui import going, state
 from ui.turns import TURNS
 
@@ -28,10 +31,20 @@ HIDES = {"masking": "mask", "attention": "mask", "compare": "at"}
 _READ, _HIDDEN = "_read", "_hidden"
 
 
+class Read(NamedTuple):
+    """What a run read: the inputs, the model, and what its address said (`chosen`: of positions)."""
+
+    text: str
+    pair: str | None
+    model: str
+    chosen: dict[str, str]
+    address: dict[str, str]
+
+
 def note(page: str) -> None:
     """Remember what this run reads and where in it something is chosen; after the shared inputs are drawn."""
     address = st.query_params.to_dict()
-    st.session_state[_READ] = (*_inputs(), _chosen(), address)
+    st.session_state[_READ] = Read(*_inputs(), state.here().model, _chosen(), address)
     hidden = address.get(HIDES.get(page, ""))
     if hidden or st.session_state.get(_HIDDEN, ("",))[0] == page:  # hidden here, or put back where it was hidden
         st.session_state[_HIDDEN] = (page, *_inputs(), hidden or "")
@@ -64,25 +77,60 @@ def _hidden_elsewhere(page: str, kept: dict[str, str]) -> dict[str, str]:
 
 
 def words() -> None:
-    """Take what is chosen along: the shared inputs' on_change.
+    """Take what is chosen along to the edited sentence: the shared inputs' on_change.
 
     What came together with the new words (the browser's Back, a room, an example) is meant for them and stays.
     """
-    before = st.session_state.get(_READ)
-    if before is None:
+    before: Read | None = st.session_state.get(_READ)
+    if before is None or not _take_along(before):
         return
-    for key, raw in before[3].items():
+    old, new = _encoding(before.model, before.text, before.pair), _encoding(state.here().model, *_inputs())
+    if old is None or new is None or not old.tokens or not new.tokens or old.tokens == new.tokens:
+        return
+    _move(before.chosen, {was: (now,) for was, now in moved(old.tokens, new.tokens).items()})
+
+
+def model() -> None:
+    """Take what is chosen along to the pieces of another model; at the start of a run, after the shared inputs."""
+    before: Read | None = st.session_state.get(_READ)
+    name = state.here().model
+    if (before is None or before.model == name or (before.text, before.pair) != _inputs() or going.is_by_history()
+            or not _take_along(before)):
+        return
+    old, new = (_encoding(one, *_inputs()) for one in (before.model, name))
+    if old is not None and new is not None:
+        _move(before.chosen, same_words(old, new))
+
+
+def _take_along(before: Read) -> bool:
+    """Whether something was chosen that nobody has put elsewhere since; no link is to blame for what fits no more."""
+    for key, raw in before.address.items():
         state.make_own(key, raw)
-    if not before[2] or before[2] != _chosen():
-        return
-    old, new = (_tokens(text, pair) for text, pair in (before[:2], _inputs()))
-    if not old or not new or old == new:
-        return
-    places = moved(old, new)
-    for key, raw in before[2].items():
-        kept = _rewrite(raw, places)
+    return bool(before.chosen) and before.chosen == _chosen()
+
+
+def _move(chosen: dict[str, str], places: Mapping[int, Sequence[int]]) -> None:
+    """Put what was chosen where its words are now."""
+    for key, raw in chosen.items():
+        kept = _rewrite(raw, places, whole=key == "mask")
         if kept != raw:
             state.set_param(key, kept)
+
+
+def same_words(old: Encoding, new: Encoding) -> dict[int, tuple[int, ...]]:
+    """Position of each token -> positions of what the same characters became in another model's pieces.
+
+    Special tokens go to those of the other model in their order, if it has as many.
+    """
+    at: dict[tuple[int | None, int], int] = {}
+    for n in new.content:
+        at |= dict.fromkeys(((new.sequence_ids[n], character) for character in range(*new.offsets[n])), n)
+    found = {}
+    for n in old.content:
+        pieces = (at.get((old.sequence_ids[n], character)) for character in range(*old.offsets[n]))
+        found[n] = tuple(dict.fromkeys(piece for piece in pieces if piece is not None))
+    ours, theirs = ([n for n, special in enumerate(one.special) if special] for one in (old, new))
+    return found | ({n: (m,) for n, m in zip(ours, theirs, strict=True)} if len(ours) == len(theirs) else {})
 
 
 def moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
@@ -107,15 +155,20 @@ def _is_word(token: str) -> bool:
     return not token.startswith("[") and any(letter.isalnum() for letter in token)
 
 
-def _rewrite(raw: str, places: dict[int, int]) -> str | None:
-    """'3,5' or '4-1,4-2' with every position moved, without what is gone; None if nothing is left, '-' as it is."""
+def _rewrite(raw: str, places: Mapping[int, Sequence[int]], whole: bool = False) -> str | None:
+    """'3,5' or '4-1,4-2' with every position moved, without what is gone; None if nothing is left, '-' as it is.
+
+    Args:
+        places: where each position is now; of several the first counts.
+        whole: all of them do, as half a word hidden would give the other half away.
+    """
     if raw == "-":
         return raw
     kept = []
     for part in raw.split(","):
-        ends = [places.get(int(end)) if end.isdecimal() else None for end in part.split("-")]
-        if None not in ends:
-            kept.append("-".join(map(str, ends)))
+        ends = [places.get(int(end), ()) if end.isdecimal() else () for end in part.split("-")]
+        if all(ends):
+            kept += map(str, ends[0]) if whole else ["-".join(str(found[0]) for found in ends)]
     return ",".join(dict.fromkeys(kept)) or None
 
 
@@ -129,10 +182,10 @@ def _chosen() -> dict[str, str]:
     return {key: st.query_params[key] for key in POSITIONS if key in st.query_params}
 
 
-def _tokens(text: str, pair: str | None) -> tuple[str, ...]:
-    """The input's pieces, () if the model can't be loaded (the page then says so)."""
+def _encoding(model: str, text: str, pair: str | None) -> Encoding | None:
+    """The input as this model's tokenizer cuts it, None if it can't be loaded (the page then says so)."""
     try:
         with TURNS.away():
-            return state.engine().loaded(state.here().model).tokenizer.encode(text, pair).tokens
+            return state.engine().loaded(model).tokenizer.encode(text, pair)
     except (LoadError, ValueError):
-        return ()
+        return None

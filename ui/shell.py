@@ -85,10 +85,11 @@ def frame(page: st.Page) -> None:
     st.html(style + words.heading + tour.offer(not page.url_path))
     classroom.draw(name, tuple(name for pages in PAGES.values() for name, _ in pages))
     _inputs()
+    _sidebar()
+    follow.model()
     if is_back and not is_sent and not going.is_by_history():
         follow.come_back(name)
     follow.note(name)
-    _sidebar()
     model_picker.offer()
 
 

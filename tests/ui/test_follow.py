@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tokenizers import Tokenizer as FastTokenizer
+from tokenizers import models, pre_tokenizers
 
 from bert_core.serving.rooms import View
+from bert_core.tokenizer import Tokenizer
+from tests.checkpoints import SPECIALS, wordpiece
 from tests.payloads import drawn, is_ready, visit
 from ui import follow
 
@@ -66,7 +72,7 @@ def test_what_comes_with_the_new_sentence_is_meant_for_it():
 
 
 def test_a_pair_that_was_cut_goes_along_at_both_ends():
-    assert follow._rewrite("3-4,6-2", {3: 4, 4: 5, 6: 7}) == "4-5"
+    assert follow._rewrite("3-4,6-2", {3: (4,), 4: (5,), 6: (7,)}) == "4-5"
     assert follow._rewrite("-", {}) == "-"
 
 
@@ -157,3 +163,81 @@ def test_a_word_of_another_sentence_or_put_back_is_hidden_nowhere():
     at = masking("5")
     at.text_input(key="text").set_value("My sister bakes wonderful bread.").run()
     assert "at" not in go(at, "compare").query_params
+
+
+# --- another model -------------------------------------------------------------
+
+BARKED = "the dog barked in paris"
+
+
+def by_letters() -> Tokenizer:
+    """A tokenizer without special tokens that cuts a text into its letters."""
+    letters = {letter: number for number, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
+    fast = FastTokenizer(models.WordLevel(letters, unk_token="a"))
+    fast.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split("", "isolated")])
+    return Tokenizer(fast, 99, {"unk": "a"})
+
+
+def by_words() -> Tokenizer:
+    """BERT's, over the tiny vocabulary."""
+    return Tokenizer(wordpiece(), 37, dict(zip(("pad", "unk", "cls", "sep", "mask"), SPECIALS, strict=True)))
+
+
+def test_a_word_is_found_again_in_all_the_pieces_of_another_model():
+    words, letters = by_words().encode(BARKED, "he slept"), by_letters().encode(BARKED, "he slept")
+    there = follow.same_words(words, letters)
+    back = follow.same_words(letters, words)
+    for n in words.content:
+        assert "".join(letters.tokens[m] for m in there[n]) == words.tokens[n].removeprefix("##")
+        assert {letters.sequence_ids[m] for m in there[n]} == {words.sequence_ids[n]}
+        assert {back[m] for m in there[n]} == {(n,)}
+    assert not any(words.special[n] for n in there), "a model without special tokens has no place for them"
+    assert follow.same_words(words, words) == {n: (n,) for n in range(len(words))}
+
+
+def test_of_several_pieces_all_are_hidden_and_the_first_is_looked_at():
+    places = {1: (4, 5), 2: (6,), 3: ()}
+    assert follow._rewrite("1,2,3", places, whole=True) == "4,5,6"
+    assert follow._rewrite("1", places) == "4"
+    assert follow._rewrite("2-1,3-1", places) == "6-4"
+    assert follow._rewrite("3", places, whole=True) is None
+
+
+def read_with(at, folder: str):
+    """Choose another model beside the page; one that the visitor has used before, so that the list has it."""
+    at.session_state["_own_models"] = {folder: ("mlm",)}
+    at.run().selectbox(key="model").set_value(folder).run()
+    assert is_ready(at)["lines"] == []
+    return at
+
+
+@pytest.fixture
+def letters_apart(tiny_bert, monkeypatch) -> str:
+    """A model whose tiny vocabulary spells most words letter by letter."""
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(Path(tiny_bert).parent))
+    return tiny_bert
+
+
+def test_a_hidden_word_stays_hidden_under_a_model_that_cuts_it_otherwise(letters_apart):
+    at = visit("masking", text="My dog ran home.", mask="3")
+    assert drawn(at, "gaps")["chips"][3]["l"] == "ran"
+    read_with(at, letters_apart)
+    hidden = [chip["l"] for chip in drawn(at, "gaps")["chips"] if chip["k"] == "mask"]
+    assert hidden == ["r", "##a", "##n"]
+    assert at.query_params["mask"] == "4,5,6"
+    read_with(at, "twin-bert")
+    assert drawn(at, "gaps")["selected"] == [3]
+
+
+def test_the_token_that_is_looked_at_stays_the_same_under_another_model(letters_apart):
+    at = read_with(visit("embeddings", text="My dog ran home.", token="4", view="Neighbours"), letters_apart)
+    assert at.query_params["token"] == "7"
+    assert at.query_params["view"] == "Neighbours"
+
+
+def test_a_link_that_names_a_model_means_its_own_positions(letters_apart):
+    at = visit("masking", text="My dog ran home.", mask="3", model=letters_apart)
+    assert is_ready(at)["lines"] == []
+    assert drawn(at, "gaps")["selected"] == [3]
+    at.run()
+    assert at.query_params["mask"] == "3"
