@@ -8,6 +8,7 @@ that the checkpoint lacks is absent, never initialised.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import weakref
@@ -71,6 +72,7 @@ class Loaded:
         return not isinstance(self.model, Model) and self.model.averages_tokens
 
 
+@functools.cache
 def shipped_names() -> tuple[str, ...]:
     """Names of the models in assets/models, the twins first."""
     found = sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))

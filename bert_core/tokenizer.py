@@ -263,9 +263,11 @@ def _cut_places(
     """
     places = []
     for number, text in enumerate(texts):
+        if kept.count(number) == whole.count(number):
+            places.append(None)
+            continue
         end = max((span[1] for span, sentence in zip(offsets, kept, strict=True) if sentence == number), default=0)
-        loses = kept.count(number) < whole.count(number)
-        places.append(end if loses and end < len(text.rstrip()) else None)
+        places.append(end if end < len(text.rstrip()) else None)
     return places[0], places[1]
 
 

@@ -2,7 +2,8 @@
 
 A tab that asks twice a second is twice a second a run of its script, and 36
 kbit/s of a network that thirty share, while nothing happens. Called, it runs
-the part of its page that looks at the room, as its own timer makes it do.
+the part of its page that looks at the room, as its own timer makes it do; where
+its teacher has gone elsewhere it runs its page, which begins with that look.
 """
 
 from __future__ import annotations
@@ -40,12 +41,17 @@ class Waiting:
     query: str
     fragment: str
 
-    def tick(self) -> BackMsg:
-        """The message of its timer."""
+    def tick(self, whole: bool = False) -> BackMsg:
+        """The message of its timer.
+
+        Args:
+            whole: its page is to run, not only the part that looks at the room.
+        """
         message = BackMsg()
         state = message.rerun_script
-        state.page_script_hash, state.query_string = self.page_hash, self.query
-        state.fragment_id, state.is_auto_rerun = self.fragment, True
+        state.page_script_hash, state.query_string, state.is_auto_rerun = self.page_hash, self.query, True
+        if not whole:
+            state.fragment_id = self.fragment
         return message
 
 
@@ -56,9 +62,10 @@ class Bell:
         self._lock = threading.Lock()
         self._waiting: dict[str, Waiting] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Only touched in the loop: when each room was called, and the calls that are to come.
+        # Only touched in the loop: when each room was called, the calls that are to come, and where there is another view.
         self._called: dict[str, float] = {}
         self._to_come: dict[str, asyncio.TimerHandle] = {}
+        self._elsewhere: set[str] = set()
 
     def hang_in(self, loop: asyncio.AbstractEventLoop) -> None:
         """The loop of the server, in which tabs can be called; without one nobody is."""
@@ -90,9 +97,13 @@ class Bell:
         with self._lock:
             self._waiting.pop(context.session_id if context is not None else "", None)
 
-    def ring(self, room: str) -> None:
-        """Call everyone who waits for it, after the head start and EVERY seconds after the last call."""
-        self._in_loop(self._ring, room, HEAD_START)
+    def ring(self, room: str, elsewhere: bool = False) -> None:
+        """Call everyone who waits for it, after the head start and EVERY seconds after the last call.
+
+        Args:
+            elsewhere: its teacher shows something else, so that all that is on their pages is drawn anew.
+        """
+        self._in_loop(self._ring, room, HEAD_START, elsewhere)
 
     def ring_now(self, room: str) -> None:
         """The teacher's picture is drawn: what is to come need not wait for it any longer."""
@@ -103,7 +114,8 @@ class Bell:
             with contextlib.suppress(RuntimeError):  # the server is ending
                 self._loop.call_soon_threadsafe(act, *about)
 
-    def _ring(self, room: str, after: float) -> None:
+    def _ring(self, room: str, after: float, elsewhere: bool = False) -> None:
+        self._elsewhere |= {room} if elsewhere else set()
         if room not in self._to_come:  # or that one will find what is new now
             wait = max(after, self._called.get(room, 0.0) + EVERY - self._loop.time())
             self._to_come[room] = self._loop.call_later(wait, self._call, room)
@@ -117,15 +129,17 @@ class Bell:
         now = self._loop.time()
         self._called = {code: at for code, at in self._called.items() if now - at < EVERY} | {room: now}
         self._to_come.pop(room, None)
+        whole = room in self._elsewhere
+        self._elsewhere.discard(room)
         with self._lock:
             self._forget_who_went()
-            tabs = {tab: one.tick() for tab, one in self._waiting.items() if one.room == room}
-        for place, (tab, tick) in enumerate(tabs.items(), 1):
-            self._loop.call_later(place * APART, self._send, tab, tick)
+            tabs = {tab: one for tab, one in self._waiting.items() if one.room == room}
+        for place, (tab, one) in enumerate(tabs.items(), 1):
+            self._loop.call_later(place * APART, self._send, tab, one, whole)
 
-    def _send(self, tab: str, tick: BackMsg) -> None:
+    def _send(self, tab: str, one: Waiting, whole: bool) -> None:
         with contextlib.suppress(RuntimeStoppedError):
-            get_instance().handle_backmsg(tab, tick)  # which lets be who has gone since
+            get_instance().handle_backmsg(tab, one.tick(whole))  # which lets be who has gone since
 
     def _forget_who_went(self) -> None:
         self._waiting = {tab: one for tab, one in self._waiting.items() if visitors.is_connected(tab)}

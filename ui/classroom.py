@@ -11,6 +11,7 @@ from ui import going, presenter, rooms, tour
 def begin(page: str) -> None:
     """Before any widget of a run: take on what a room, a lesson or the tour asks for."""
     tour.begin()
+    rooms.go_along()
     going.arrive(page)
 
 

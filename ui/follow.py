@@ -185,7 +185,7 @@ def _chosen() -> dict[str, str]:
 def _encoding(model: str, text: str, pair: str | None) -> Encoding | None:
     """The input as this model's tokenizer cuts it, None if it can't be loaded (the page then says so)."""
     try:
-        with TURNS.away():
+        with TURNS.away(unless=state.engine().has(model)):
             return state.engine().loaded(model).tokenizer.encode(text, pair)
     except (LoadError, ValueError):
         return None

@@ -44,11 +44,26 @@ def arrive(page: str) -> None:
     Args:
         page: name of the page that is about to run.
     """
-    view: View | None = st.session_state.pop(_GOING, None)
+    view: View | None = st.session_state.get(_GOING)
     if view is None:
         return
-    came = st.session_state.pop(_CAME, False)
-    fresh = _fresh(view, came or view.page != page)
+    try:
+        _take_on(view, page)
+    except Exception:
+        _is_there()
+        raise
+    _is_there()
+
+
+def _is_there() -> None:
+    """Nothing is left of it to take on. A run that ends before, as a newer one begins, leaves all of it to that one."""
+    for key in (_GOING, _CAME):
+        st.session_state.pop(key, None)
+
+
+def _take_on(view: View, page: str) -> None:
+    """Put its values on this page, or go to its own."""
+    fresh = _fresh(view, st.session_state.get(_CAME, False) or view.page != page)
     if view.page != page:
         st.session_state[_GOING], st.session_state[_CAME] = view, True
         left = bound_keys(page)  # by which Streamlit lets nothing be set until this page is left

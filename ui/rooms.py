@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import streamlit as st
 
@@ -138,6 +138,22 @@ def show_problem() -> None:
 # --- on every page -----------------------------------------------------------
 
 
+def go_along() -> None:
+    """Before any widget of a run: who follows draws what the teacher shows now; what is wrong is said by the strip."""
+    if following() is not None:
+        with suppress(RoomError):
+            _take_on(following()[0], registry().follow(*following()))
+
+
+def _take_on(code: str, room: RoomState) -> bool:
+    """Go where the teacher is; whether that is elsewhere than at this visitor's last look."""
+    if not room.view.page or st.session_state.get("_room_view") == (code, room.view):
+        return False
+    going.to(room.view)  # first, as this run may end at any line when a newer one begins
+    st.session_state["_room_view"] = (code, room.view)
+    return True
+
+
 def strip(page: str) -> None:
     """Publish or follow, and say so; nothing for a visitor who is in no room."""
     code = state.given(ADDRESS)
@@ -211,10 +227,7 @@ def _follow() -> None:
         let_go()
         _keep(problem)
         st.rerun()
-    seen = st.session_state.get("_room_view")
-    if room.view.page and seen != (code, room.view):
-        st.session_state["_room_view"] = (code, room.view)
-        going.to(room.view)
+    if _take_on(code, room):
         st.rerun()
     _follower_strip(code, seat, room)
 

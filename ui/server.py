@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import sys
 import threading
@@ -17,12 +18,14 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from streamlit import config
 
 from ui import served
 from ui.bell import BELL
 from ui.look import AddLook
 from ui.packed import SendPacked
 from ui.sockets import DropWhatComesTooLate
+from ui.ticks import wait_for_pictures
 from ui.visitors import GiveCookie
 
 #: Seconds after which a model that could not be loaded is tried again: a disk, a hub or memory may come back.
@@ -61,6 +64,8 @@ class Start:
         BELL.hang_in(asyncio.get_running_loop())
         every_page_through_app()
         ask_nobody_outside()
+        read_the_look_once()
+        wait_for_pictures()
         keep_files_until_fetched()
         threading.Thread(target=self.begin, name="start", daemon=True).start()
         yield
@@ -139,6 +144,17 @@ def ask_nobody_outside() -> None:
         from streamlit import net_util
 
         net_util.get_external_ip = lambda: None
+
+
+def read_the_look_once() -> None:
+    """Keep each section of the settings as it is at the server's start.
+
+    Streamlit goes through all its settings six times at the beginning of every run, for the colours that stand in
+    .streamlit/config.toml, in the thread that serves everybody: a twentieth of all there is to do for a class.
+    """
+    with contextlib.suppress(AttributeError):
+        kept = functools.cache(config.get_options_for_section)
+        config.get_options_for_section = lambda section: dict(kept(section))
 
 
 def keep_files_until_fetched() -> None:

@@ -6,7 +6,9 @@ visitor is in the address or in the session.
 
 from __future__ import annotations
 
+import functools
 import gc
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +71,7 @@ class Here:
         """What its pictures are computed in: 'fp32', or 'bf16' in the fast mode."""
         return "bf16" if self.fast and takes_fast(self.model) else "fp32"
 
-    @property
+    @functools.cached_property
     def encoding(self) -> Encoding:
         """The sentence as this model's tokenizer cuts it."""
         return loaded(self.model).tokenizer.encode(self.text, self.pair)
@@ -139,9 +141,9 @@ def start_engine() -> Engine:
 def loaded(name: str | None = None) -> Loaded:
     """Model and tokenizer, or the one-line problem and the end of the page."""
     name = name or here().model
-    with TURNS.away():
+    with TURNS.away(unless=engine().has(name)):
         found = or_stop(lambda: _loaded(name))
-    if name not in model_names():
+    if name not in shipped_names() and name not in model_names():
         keep_own(found)
     return found
 
@@ -224,7 +226,7 @@ def traces(requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
 
 def raw_traces(requests: Sequence[TraceRequest], keep: bool = True) -> list[Trace]:
     """As `traces`, of loaded models; raises EngineError or ValueError, as what is cached must not draw anything."""
-    with TURNS.away():
+    with TURNS.away(unless=engine().has(*requests)):
         return engine().run_many(requests, visitor=visitor(), keep=keep)
 
 
@@ -233,8 +235,17 @@ def shared(make: Callable[..., Value], *of: Any) -> Value:
 
     Others draw while it is made, and no newer request of this visitor takes its place.
     """
-    with TURNS.away():
-        return or_stop(lambda: make(*of))
+    was_made = _was_made(make.__module__, make.__name__, *of)
+    with TURNS.away(unless=was_made.is_set()):
+        value = or_stop(lambda: make(*of))
+    was_made.set()
+    return value
+
+
+@st.cache_resource(show_spinner=False, max_entries=512)
+def _was_made(*what: Any) -> threading.Event:
+    """Set once it was made in this process; `make` has it at hand then, or makes it again while this visitor draws."""
+    return threading.Event()
 
 
 def call(steps: Steps[Value], request: TraceRequest, *rest: Any) -> Value:

@@ -51,9 +51,13 @@ class Turns:
             self._give()
 
     @contextmanager
-    def away(self) -> Iterator[None]:
-        """Give the turn to another while this thread waits for something; does nothing without one."""
-        if not self.held:
+    def away(self, unless: bool = False) -> Iterator[None]:
+        """Give the turn to another while this thread waits for something; does nothing without one.
+
+        Args:
+            unless: there is nothing to wait for, and who gave a turn away would wait for another behind everybody.
+        """
+        if unless or not self.held:
             yield
             return
         self._give()

@@ -46,6 +46,10 @@ class TraceCache:
         self._traces: OrderedDict[TraceRequest, Trace] = OrderedDict()
         self._lock = threading.Lock()
 
+    def __contains__(self, request: TraceRequest) -> bool:
+        with self._lock:
+            return request in self._traces
+
     def get(self, request: TraceRequest) -> Trace | None:
         with self._lock:
             trace = self._traces.get(request)

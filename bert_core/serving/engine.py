@@ -65,6 +65,14 @@ class Engine(Protocol):
         """The model and tokenizer of this name, loaded on first use."""
         ...
 
+    def has(self, *wanted: str | TraceRequest) -> bool:
+        """Whether these models are loaded and the Traces of these requests cached, so that nobody waits for them.
+
+        Args:
+            wanted: names of models, and requests that name their model.
+        """
+        ...
+
     def register(self, loaded: Loaded) -> None:
         """Keep a model that was made here under its name."""
         ...

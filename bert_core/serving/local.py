@@ -65,6 +65,9 @@ class LocalEngine:
         """The model of this name in this precision, loaded on first use."""
         return self.models.get(name or self.default, precision)
 
+    def has(self, *wanted: str | TraceRequest) -> bool:
+        return all(one in (self.models if isinstance(one, str) else self.cache) for one in wanted)
+
     def _load(self, name: str, precision: str) -> Loaded:
         if precision != "fp32":
             loaded = with_dtype(self.loaded(name), DTYPES[precision])

@@ -92,6 +92,10 @@ class KeptModels:
                 self._loading[key].overtaken = True
             self._keep((loaded.name, "fp32"), loaded)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether `get` gives it at once."""
+        return (name, "fp32") in self._alive
+
     def names(self) -> list[tuple[str, str]]:
         """(name, precision) of what is kept, the one used last at the end."""
         with self._lock:

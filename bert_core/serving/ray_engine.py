@@ -154,6 +154,9 @@ class RayEngine:
         """Tokenizer, config and weights for the views that read them directly."""
         return self._here.loaded(name)
 
+    def has(self, *wanted: str | TraceRequest) -> bool:
+        return all(one in (self._here.models if isinstance(one, str) else self.cache) for one in wanted)
+
     def _allowed(self, name: str) -> str:
         free = self.check is None or name == self.default or name in self._made_here
         return name if free else self.check(name)

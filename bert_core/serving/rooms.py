@@ -163,10 +163,12 @@ class Rooms:
 
     Args:
         clock: seconds, monotonic; another one in tests.
-        changed: told a room's code when its followers have something new to see.
+        changed: told a room's code when its followers have something new to see, and whether it is another view.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, changed: Callable[[str], None] = lambda code: None):
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, changed: Callable[[str, bool], None] = lambda code, view: None
+    ):
         self._clock, self._changed = clock, changed
         self._lock = threading.Lock()
         self._rooms: dict[str, _Room] = {}
@@ -210,7 +212,7 @@ class Rooms:
             room = self._controlled(code, key)
             is_new, room.view = room.view != view, view
         if is_new:
-            self._changed(room.code)
+            self._changed(room.code, True)
 
     def ask(self, code: str, key: str, text: str) -> None:
         """Start a poll on the gap in `text`; an earlier one is dropped.
@@ -225,14 +227,14 @@ class Rooms:
         with self._lock:
             room = self._controlled(code, key)
             room.start_poll(text)
-        self._changed(room.code)
+        self._changed(room.code, False)
 
     def reveal(self, code: str, key: str) -> None:
         """Show the class's guesses; the model's answer follows by `answer`."""
         with self._lock:
             room = self._controlled(code, key)
             room.revealed = True
-        self._changed(room.code)
+        self._changed(room.code, False)
 
     def answer(self, code: str, key: str, number: int, model: str, words: Sequence[tuple[str, float]]) -> None:
         """Show the class what the model says; nothing happens before the poll is revealed, or after another began.
@@ -247,21 +249,21 @@ class Rooms:
             if room.revealed and number == room.polls:
                 room.model = model[:MAX_NAME]
                 room.answer = tuple((word[:MAX_NAME], share) for word, share in words[:MAX_ANSWER])
-        self._changed(room.code)
+        self._changed(room.code, False)
 
     def end_poll(self, code: str, key: str) -> None:
         """Take the poll off everyone's screen."""
         with self._lock:
             room = self._controlled(code, key)
             room.start_poll(None)
-        self._changed(room.code)
+        self._changed(room.code, False)
 
     def close(self, code: str, key: str) -> None:
         """End the room at once."""
         with self._lock:
             room = self._controlled(code, key)
             del self._rooms[room.code]
-        self._changed(room.code)
+        self._changed(room.code, False)
 
     def teacher_state(self, code: str, key: str) -> RoomState:
         """The room with the tally of a poll that is still running."""

@@ -333,24 +333,24 @@ def test_a_visitors_third_room_ends_the_one_left_longest(rooms, clock):
 
 
 def test_who_waits_is_told_of_what_is_new_and_of_nothing_else():
-    told: list[str] = []
-    rooms = Rooms(changed=told.append)
+    told: list[tuple[str, bool]] = []
+    rooms = Rooms(changed=lambda *news: told.append(news))
     code, key = rooms.open()
+    view, poll = (code, True), (code, False)
 
-    def tells(act, *about) -> bool:
-        before = len(told)
+    def tells(act, *about) -> list[tuple[str, bool]]:
+        told.clear()
         act(code, key, *about)
-        assert set(told) <= {code}
-        return len(told) > before
+        return told
 
-    assert tells(rooms.show, MASKING)
-    assert not tells(rooms.show, MASKING)
-    assert tells(rooms.show, View("tokens"))
-    assert not tells(rooms.teacher_state)
-    assert tells(rooms.ask, "the [MASK] slept")
-    assert tells(rooms.reveal)
-    assert tells(rooms.answer, 1, "twin-bert", [("dog", 0.4)])
-    assert tells(rooms.end_poll)
+    assert tells(rooms.show, MASKING) == [view]
+    assert tells(rooms.show, MASKING) == []
+    assert tells(rooms.show, View("tokens")) == [view]
+    assert tells(rooms.teacher_state) == []
+    assert tells(rooms.ask, "the [MASK] slept") == [poll]
+    assert tells(rooms.reveal) == [poll]
+    assert tells(rooms.answer, 1, "twin-bert", [("dog", 0.4)]) == [poll]
+    assert tells(rooms.end_poll) == [poll]
     with pytest.raises(RoomError):
         rooms.show(code, "another key", MASKING)
-    assert tells(rooms.close)
+    assert tells(rooms.close) == [poll]

@@ -8,8 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.serving.rooms import MAX_VALUE, View
-from tests.payloads import PATIENCE, page, said, visit
-from ui import rooms, state
+from tests.payloads import PATIENCE, is_ready, page, said, visit
+from ui import rooms, shell, state
+
+FRAME = shell.frame
 
 
 @pytest.fixture
@@ -135,6 +137,16 @@ def test_typed_lines_reach_a_follower_on_the_same_page(room, view, key):
     student.run()
     said(student)
     assert student.text_area(key=key).value == at.text_area(key=key).value
+
+
+def test_who_follows_draws_what_the_teacher_shows_in_one_run(room, monkeypatch):
+    student = visit("tokens", room=room[0])
+    begun = []
+    monkeypatch.setattr(shell, "frame", lambda page: begun.append(page) or FRAME(page))
+    rooms.registry().show(*room, View("tokens", (("text", "Paris is big."), ("pair", ""))))
+    student.run()
+    assert is_ready(student)["text"] == "Paris is big."
+    assert len(begun) == 1
 
 
 def test_who_lets_go_and_joins_again_goes_along_at_once(room, monkeypatch):

@@ -81,6 +81,15 @@ def test_what_was_answered_is_kept_unless_it_is_not_to_be(engine, cluster):
     assert cluster.sent == ["dog", "cat", "cat"]
 
 
+def test_what_need_not_be_asked_for_is_told(engine, cluster):
+    request = small("the dog")
+    named = replace(request, model=engine.default)
+    assert not engine.has(named)
+    engine.run(request)
+    assert engine.has(engine.default, named)
+    assert not engine.has("another", named)
+
+
 def test_a_request_that_stands_in_a_call_twice_is_sent_once(engine, cluster):
     first, other, again = engine.run_many([small("dog"), small("cat"), small("dog")])
     assert first is again

@@ -81,6 +81,19 @@ def test_a_call_is_the_message_of_the_tabs_own_timer(filled, calls):
     assert not message.widget_states.widgets
 
 
+def test_where_the_teacher_goes_elsewhere_the_whole_page_runs_once_whatever_else_is_new(filled, calls):
+    async def lesson():
+        filled.ring("ROOM2")
+        filled.ring("ROOM2", elsewhere=True)
+        filled.ring("ROOM2")
+        await asyncio.sleep(HEAD_START + EVERY)
+        filled.ring("ROOM2")  # a poll, say
+
+    ring(filled, lesson)
+    assert [(message.fragment_id, message.query_string, message.is_auto_rerun) for _, _, message in calls] == [
+        ("", "text=a", True), ("look", "text=a", True)]
+
+
 def test_the_class_need_not_wait_once_the_teachers_picture_is_drawn(filled, calls, monkeypatch):
     monkeypatch.setattr(bell, "HEAD_START", 30.0)
 

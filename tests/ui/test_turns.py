@@ -44,6 +44,26 @@ def test_who_waits_for_the_engine_lets_others_draw():
     assert not together.broken
 
 
+def test_who_has_nothing_to_wait_for_keeps_its_turn():
+    turns, drawn = Turns(1, patience=20), []
+
+    def draw(number):
+        with turns.one():
+            for _ in range(3):
+                with turns.away(unless=True):
+                    drawn.append(number)
+
+    with turns.one():
+        threads = [threading.Thread(target=draw, args=(number,)) for number in range(4)]
+        for number, thread in enumerate(threads):
+            thread.start()
+            while sum(map(len, turns._lines)) <= number:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join(20)
+    assert drawn == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+
+
 def test_a_slow_page_holds_nobody_up_for_longer_than_patience():
     turns = Turns(1, patience=0.05)
     with turns.one():

@@ -1,0 +1,49 @@
+"""Where one is sent is taken on whole: also by the next run, if a newer one ends this one in the midst of it."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
+
+from bert_core.serving.rooms import View
+from ui import going
+
+VIEW = View("masking", (("text", "It rained."), ("pair", "")), (("mask", "2"),))
+
+
+@pytest.fixture
+def session(monkeypatch):
+    """A session's state and address, without Streamlit."""
+    state, address = {}, {"look": "1"}
+    monkeypatch.setattr(going.st, "session_state", state)
+    monkeypatch.setattr(going.st, "query_params", address)
+    going.to(VIEW)
+    return state, address
+
+
+def ends(error):
+    """A dictionary that raises when a key is set: a run that ends there, or a fault."""
+
+    class Ends(dict):
+        def __setitem__(self, key, value):
+            raise error
+
+    return Ends()
+
+
+def test_a_run_that_ends_in_the_midst_leaves_all_of_it_to_the_next(session, monkeypatch):
+    state, address = session
+    with monkeypatch.context() as midst, pytest.raises(StopException):
+        midst.setattr(going.st, "query_params", ends(StopException()))
+        going.arrive("masking")
+    assert going.is_sent()
+    going.arrive("masking")
+    assert (state["text"], state["pair"], address) == ("It rained.", "", {"mask": "2"})
+    assert not going.is_sent()
+
+
+def test_what_can_not_be_taken_on_is_tried_once(session, monkeypatch):
+    with monkeypatch.context() as midst, pytest.raises(KeyError):
+        midst.setattr(going.st, "query_params", ends(KeyError("mask")))
+        going.arrive("masking")
+    assert not going.is_sent()
