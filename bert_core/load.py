@@ -72,10 +72,15 @@ class Loaded:
         return not isinstance(self.model, Model) and self.model.averages_tokens
 
 
-@functools.cache
 def shipped_names() -> tuple[str, ...]:
     """Names of the models in assets/models, the twins first."""
-    found = sorted(p.parent.name for p in SHIPPED.glob("*/config.json"))
+    return _names_in(SHIPPED, SHIPPED.stat().st_mtime_ns) if SHIPPED.is_dir() else ()
+
+
+@functools.lru_cache(maxsize=4)
+def _names_in(shelf: Path, changed: int) -> tuple[str, ...]:
+    """Read once, and again when a model came or went: every run of a page asks for them, some of them often."""
+    found = sorted(p.parent.name for p in shelf.glob("*/config.json"))
     first = [n for n in ("twin-bert", "twin-gpt", "twin-rtl") if n in found]
     return tuple(first + [n for n in found if n not in first])
 
