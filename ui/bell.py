@@ -62,7 +62,7 @@ class Bell:
         self._lock = threading.Lock()
         self._waiting: dict[str, Waiting] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        # Only touched in the loop: when each room was called, the calls that are to come, and where there is another view.
+        # Only touched in the loop: when each room was called, the calls that are to come, and rooms with another view.
         self._called: dict[str, float] = {}
         self._to_come: dict[str, asyncio.TimerHandle] = {}
         self._elsewhere: set[str] = set()

@@ -19,7 +19,7 @@ _WAITING = "_ticks_that_wait"
 
 
 def wait_for_pictures() -> None:
-    """Have every session's ticks wait; other requests go on at once. Nothing changes where Streamlit's insides are others.
+    """Have every session's ticks wait; other requests go on at once. Where Streamlit's insides are others they don't.
 
     A tick that has waited brings the address and the page of the run that it waited for, not those of before.
     """

@@ -167,7 +167,7 @@ class Rooms:
     """
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, changed: Callable[[str, bool], None] = lambda code, view: None
+        self, clock: Callable[[], float] = time.monotonic, changed: Callable[[str, bool], None] = lambda *news: None
     ):
         self._clock, self._changed = clock, changed
         self._lock = threading.Lock()

@@ -163,3 +163,17 @@ def test_who_runs_the_server_bounds_its_models(monkeypatch, tiny_bert, asked, ke
     if asked is not None:
         monkeypatch.setenv("BOTH_WAYS_MODELS_MB", asked)
     assert LocalEngine(tiny_bert).models.bytes == kept
+
+
+def test_what_is_kept_is_told(tiny_bert, checkpoint):
+    engine = LocalEngine(tiny_bert)
+    request, other = TraceRequest("the dog", model=tiny_bert), checkpoint("BertForMaskedLM")
+    assert [engine.has(one) for one in (tiny_bert, request, other)] == [True, False, False]
+    engine.run(request)
+    assert engine.has(tiny_bert, request)
+    assert not engine.has(request, replace(request, masked=(1,)))
+    engine.loaded(other)
+    assert engine.has(other, request)
+    engine.cache.drop_model(tiny_bert)
+    assert not engine.has(request)
+    engine.close()

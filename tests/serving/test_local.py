@@ -168,20 +168,6 @@ def test_the_same_request_comes_from_the_cache(engine):
     assert engine.run(replace(request, model=engine.default)) is engine.run(request)
 
 
-def test_what_is_there_already_is_told(engine, tiny_bert, checkpoint):
-    request, other = TraceRequest("the dog", model=tiny_bert), checkpoint("BertForMaskedLM")
-    assert engine.has(tiny_bert) and engine.has()
-    assert not engine.has(request)
-    assert not engine.has(other)
-    engine.run(request)
-    assert engine.has(tiny_bert, request)
-    assert not engine.has(request, replace(request, masked=(1,)))
-    engine.loaded(other)
-    assert engine.has(other, request)
-    engine.cache.drop_model(tiny_bert)
-    assert not engine.has(request)
-
-
 def test_a_request_that_stands_in_a_call_twice_is_run_once(engine, monkeypatch):
     rows, run = [], local.run_batch
     monkeypatch.setattr(local, "run_batch", lambda loaded, asked: rows.append(len(asked)) or run(loaded, asked))

@@ -174,7 +174,8 @@ def by_letters() -> Tokenizer:
     """A tokenizer without special tokens that cuts a text into its letters."""
     letters = {letter: number for number, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
     fast = FastTokenizer(models.WordLevel(letters, unk_token="a"))
-    fast.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split("", "isolated")])
+    splits = pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split("", "isolated")
+    fast.pre_tokenizer = pre_tokenizers.Sequence(list(splits))
     return Tokenizer(fast, 99, {"unk": "a"})
 
 

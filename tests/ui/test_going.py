@@ -33,17 +33,18 @@ def ends(error):
 
 def test_a_run_that_ends_in_the_midst_leaves_all_of_it_to_the_next(session, monkeypatch):
     state, address = session
-    with monkeypatch.context() as midst, pytest.raises(StopException):
-        midst.setattr(going.st, "query_params", ends(StopException()))
+    monkeypatch.setattr(going.st, "query_params", ends(StopException()))
+    with pytest.raises(StopException):
         going.arrive("masking")
     assert going.is_sent()
+    monkeypatch.setattr(going.st, "query_params", address)
     going.arrive("masking")
     assert (state["text"], state["pair"], address) == ("It rained.", "", {"mask": "2"})
     assert not going.is_sent()
 
 
 def test_what_can_not_be_taken_on_is_tried_once(session, monkeypatch):
-    with monkeypatch.context() as midst, pytest.raises(KeyError):
-        midst.setattr(going.st, "query_params", ends(KeyError("mask")))
+    monkeypatch.setattr(going.st, "query_params", ends(KeyError("mask")))
+    with pytest.raises(KeyError):
         going.arrive("masking")
     assert not going.is_sent()

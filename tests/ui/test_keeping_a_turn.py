@@ -1,4 +1,4 @@
-"""A page that finds everything at hand draws in one turn: who gives one away waits behind the whole class for another."""
+"""A page that finds everything at hand draws in one turn: who gives it away waits behind the whole class."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ def given_away(monkeypatch) -> list[bool]:
 
 
 @pytest.mark.parametrize(("page", "parameters"), [
-    ("masking", {"mask": "3"}), ("attention", {}), ("compare", {}), ("tokens", {}), ("embeddings", {"view": "The sum"})])
+    ("masking", {"mask": "3"}), ("attention", {}), ("compare", {}), ("tokens", {}), ("embeddings", {})])
 def test_a_sentence_that_somebody_had_read_is_drawn_in_one_turn(given_away, page, parameters):
     text = f"The old dog of the {page} page barked."
     is_ready(visit(page, text=text, **parameters))
     given_away.clear()
     is_ready(visit(page, text=text, **parameters))
-    assert given_away and not any(given_away)
+    assert given_away
+    assert not any(given_away)
 
 
 def test_who_waits_for_the_engine_gives_its_turn_away(given_away):

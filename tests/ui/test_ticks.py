@@ -16,8 +16,8 @@ def asked(monkeypatch) -> list[tuple[str, str, str]]:
     """(fragment, address, page) of each run that Streamlit was asked for."""
     made = []
 
-    def rerun(self, client_state):
-        made.append(client_state and (client_state.fragment_id, client_state.query_string, client_state.page_script_hash))
+    def rerun(self, state):
+        made.append(state and (state.fragment_id, state.query_string, state.page_script_hash))
 
     monkeypatch.setattr(AppSession, "request_rerun", rerun)  # and what is put in its place comes out again
     ticks.wait_for_pictures()
@@ -83,4 +83,5 @@ def test_streamlits_sessions_are_as_they_are_taken_to_be():
     """A runner is there from the request until all that it sent was handed on; the patch reads it by this name."""
     source = AppSession._handle_scriptrunner_event_on_event_loop.__code__
     assert {"_scriptrunner", "_client_state"} <= set(source.co_names)
-    assert {"fragment_id", "query_string", "page_script_hash", "is_auto_rerun"} <= set(ClientState.DESCRIPTOR.fields_by_name)
+    fields = set(ClientState.DESCRIPTOR.fields_by_name)
+    assert {"fragment_id", "query_string", "page_script_hash", "is_auto_rerun"} <= fields
