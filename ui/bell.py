@@ -41,7 +41,7 @@ class Waiting:
     query: str
     fragment: str
 
-    def tick(self, whole: bool = False) -> BackMsg:
+    def tick(self, whole: bool) -> BackMsg:
         """The message of its timer.
 
         Args:

@@ -35,8 +35,16 @@ def session(runs: bool) -> SimpleNamespace:
 
 
 def in_a_loop(lesson) -> None:
+    """Let it pass in a loop of its own, in which nothing may fail unseen."""
+    faults = []
+
+    async def pass_by() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, fault: faults.append(fault))
+        await lesson()
+
     with ThreadPoolExecutor(1) as own:  # Playwright's loop may be running in this thread
-        own.submit(asyncio.run, lesson()).result()
+        own.submit(asyncio.run, pass_by()).result()
+    assert faults == []
 
 
 def test_a_tick_of_a_tab_that_draws_nothing_goes_on_at_once(asked):
@@ -65,6 +73,20 @@ def test_ticks_wait_for_the_picture_and_bring_its_address_then_each_once(asked):
         assert len(asked) == 3
 
     in_a_loop(lesson)
+
+
+def test_one_tick_waits_as_many_do_and_the_next_one_again(asked):
+    async def lesson():
+        tab = session(runs=True)
+        for fragment in ("look", "line"):
+            tab._scriptrunner = object()
+            AppSession.request_rerun(tab, tick(fragment))
+            await asyncio.sleep(3 * ticks.LOOK_AGAIN)
+            tab._scriptrunner = None
+            await asyncio.sleep(3 * ticks.LOOK_AGAIN)
+
+    in_a_loop(lesson)
+    assert asked == [("look", "text=new", "new"), ("line", "text=new", "new")]
 
 
 def test_where_the_whole_page_is_to_run_its_parts_need_not(asked):
