@@ -17,6 +17,18 @@ def in_threads(count, work):
     assert not any(thread.is_alive() for thread in threads)
 
 
+def in_line(turns, count, work):
+    """Threads that come one after the other while nobody has a turn free."""
+    with turns.one():
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(count)]
+        for number, thread in enumerate(threads):
+            thread.start()
+            while sum(map(len, turns._lines)) <= number:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join(20)
+
+
 def test_no_more_at_once_than_there_are_turns():
     turns, lock, inside, most = Turns(2, patience=20), threading.Lock(), [0], [0]
 
@@ -53,14 +65,7 @@ def test_who_has_nothing_to_wait_for_keeps_its_turn():
                 with turns.away(unless=True):
                     drawn.append(number)
 
-    with turns.one():
-        threads = [threading.Thread(target=draw, args=(number,)) for number in range(4)]
-        for number, thread in enumerate(threads):
-            thread.start()
-            while sum(map(len, turns._lines)) <= number:
-                time.sleep(0.001)
-    for thread in threads:
-        thread.join(20)
+    in_line(turns, 4, draw)
     assert drawn == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
 
 
@@ -95,18 +100,11 @@ def test_a_page_that_stops_or_fails_gives_its_turn_back():
 def test_who_follows_draws_after_everybody_else_and_in_order():
     turns, drawn = Turns(1, patience=20), []
 
-    def draw(number, follows):
-        with turns.one(follows):
+    def draw(number):
+        with turns.one(follows=number < 3):
             drawn.append(number)
 
-    with turns.one():
-        threads = [threading.Thread(target=draw, args=(number, number < 3)) for number in range(5)]
-        for number, thread in enumerate(threads):
-            thread.start()
-            while sum(map(len, turns._lines)) <= number:
-                time.sleep(0.001)
-    for thread in threads:
-        thread.join(20)
+    in_line(turns, 5, draw)
     assert drawn == [3, 4, 0, 1, 2]
 
 
