@@ -26,7 +26,7 @@ cache_hits = Counter("both_ways_cache_hits", "Trace requests answered from the c
 batch_size = Histogram("both_ways_batch_size", "Sentences in one pass", buckets=(1, 2, 4, 8, 16))
 latency = Histogram("both_ways_latency_seconds", "Call to answer, waiting included; calls that got none are not timed",
                     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10))
-waiting = Gauge("both_ways_waiting", "Requests in the queue")
+waiting = Gauge("both_ways_waiting", "Requests in the queue; of a cluster, those of this process that have no answer")
 unanswered = Counter("both_ways_unanswered", "Calls that got no answer; refused: what this model or text can't be "
                      "asked, failed: anything unforeseen", ["why"])
 
@@ -47,10 +47,10 @@ def unanswered_counted() -> Iterator[None]:
         raise
 
 
-def tell_waiting(room: Sized) -> None:
+def tell_waiting(*rooms: Sized) -> None:
     """Have the gauge tell how many wait here, counted when it is read: a worker that is busy or stuck tells nothing."""
-    found = weakref.ref(room)
-    waiting.set_function(lambda: len(found() or ()))
+    found = [weakref.ref(room) for room in rooms]
+    waiting.set_function(lambda: sum(len(one() or ()) for one in found))
 
 
 class _Threaded(ThreadingMixIn, WSGIServer):

@@ -36,6 +36,10 @@ class Call:
         self._unanswered: list[Any] = []
         self._given_up = False
 
+    def __len__(self) -> int:
+        """Its requests without an answer."""
+        return len(self._unanswered)
+
     def send(self, ask: Ask) -> Any:
         """Ask the cluster.
 
@@ -69,15 +73,20 @@ class Call:
             except RayError as lost:  # its replica died, or it was cancelled, which the next `send` tells
                 if isinstance(lost, RayTaskError) and not self._given_up:  # a replica that lives fails again
                     raise for_visitor(lost.cause) from None
+                self._forget(response)
                 continue
             except RayServeException:
                 break
-            with self._lock, contextlib.suppress(ValueError):  # given up meanwhile
-                self._unanswered.remove(response)
+            self._forget(response)
             if isinstance(answer, Exception):
                 raise answer
             return answer
         raise Busy("the cluster lost this request several times; is a replica still running?")
+
+    def _forget(self, response: Any) -> None:
+        """Nothing more is to come of it."""
+        with self._lock, contextlib.suppress(ValueError):  # given up meanwhile
+            self._unanswered.remove(response)
 
     def give_up(self) -> None:
         """Let the cluster drop what has no answer yet."""
@@ -90,18 +99,25 @@ class Call:
 
 
 class Calls:
-    """The newest call of each visitor who waits for one."""
+    """The calls that wait, and which is each visitor's newest."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._waiting: set[Call] = set()
         self._newest: dict[str, Call] = {}
+
+    def __len__(self) -> int:
+        """Requests of this process that the cluster has not answered."""
+        with self._lock:
+            return sum(map(len, self._waiting))
 
     @contextlib.contextmanager
     def begin(self, visitor: str | None) -> Iterator[Call]:
         """A call of this visitor, whose older one is given up; None and EVERYONE are somebody new each time."""
         call, older = Call(), None
-        if visitor not in (None, EVERYONE):
-            with self._lock:
+        with self._lock:
+            self._waiting.add(call)
+            if visitor not in (None, EVERYONE):
                 older = self._newest.get(visitor)
                 self._newest[visitor] = call
         if older is not None:
@@ -111,5 +127,6 @@ class Calls:
         finally:
             call.give_up()
             with self._lock:
+                self._waiting.discard(call)
                 if self._newest.get(visitor) is call:
                     del self._newest[visitor]

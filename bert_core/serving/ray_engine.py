@@ -95,6 +95,7 @@ class RayEngine:
         self.cache = TraceCache(cache_bytes)
         self._calls = Calls()
         self._here = LocalEngine(default, cache_bytes=0, check=check)
+        metrics.tell_waiting(self._here.room, self._calls)
         self._made_here: frozenset[str] = frozenset()
         self._registers = threading.Lock()
         if not ray.is_initialized():

@@ -166,11 +166,15 @@ def test_what_waits_is_told_at_any_moment(tiny_bert, monkeypatch):
 
 
 def test_nobody_waits_for_an_engine_that_is_gone():
-    room = WaitingRoom()
-    metrics.tell_waiting(room)
+    room, other = WaitingRoom(), WaitingRoom()
+    metrics.tell_waiting(room, other)
     room.enter([ONE], "ann")
-    assert REGISTRY.get_sample_value("both_ways_waiting") == 1
+    other.enter([ONE], "ann")
+    assert REGISTRY.get_sample_value("both_ways_waiting") == 2
     del room
+    gc.collect()
+    assert REGISTRY.get_sample_value("both_ways_waiting") == 1
+    del other
     gc.collect()
     assert REGISTRY.get_sample_value("both_ways_waiting") == 0
 

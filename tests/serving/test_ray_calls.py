@@ -158,6 +158,30 @@ def test_what_is_left_of_a_call_that_failed_is_given_up():
     assert left.cancelled == 1
 
 
+def test_how_many_requests_wait_is_told():
+    from ray.exceptions import RayActorError
+
+    from bert_core.serving.ray_calls import Calls
+
+    calls, lost, counted = Calls(), Response(problem=RayActorError()), []
+
+    def ask() -> Response:
+        counted.append(len(calls))
+        return Response("answered")
+
+    with calls.begin("ann") as one, calls.begin(None) as two:
+        for response in (lost, Response("waits")):
+            one.send(lambda response=response: response)
+        two.send(lambda: Response("waits"))
+        assert len(calls) == 3
+        assert one.answer(lost, ask, 1.0) == "answered"
+        assert counted == [2]
+        assert len(calls) == 2
+        one.give_up()
+        assert len(calls) == 1
+    assert len(calls) == 0
+
+
 def test_only_a_newer_call_of_the_same_visitor_gives_an_older_one_up():
     from bert_core.serving import EVERYONE
     from bert_core.serving.ray_calls import Calls
