@@ -8,13 +8,14 @@ DATA ?= ../shared/data
 # Rows of each task that `make evaluate` reads, evenly spaced (BLiMP: pairs of each rule); empty for all.
 LIMIT ?= 100
 
-.PHONY: help run test test-full test-webkit test-cluster evaluate bench screenshots audit cluster clean
+.PHONY: help run test test-full test-webkit test-firefox test-cluster evaluate bench screenshots audit cluster clean
 
 help:
 	@echo "make run          start the explorer on http://$(ADDRESS):$(PORT)"
 	@echo "make test         all tests that fit in 20 minutes on two cores"
 	@echo "make test-full    full counts: load, fuzzing, training"
 	@echo "make test-webkit  every view in Safari's engine (Debian's webkit2gtk-driver)"
+	@echo "make test-firefox every view in Firefox (the system's, or Debian's firefox-esr)"
 	@echo "make test-cluster the Ray Serve engine, a replica killed under load"
 	@echo "make evaluate     scores on $(or $(LIMIT),all) rows of each task (DATA=folder; LIMIT=1000; LIMIT= for all, over an hour)"
 	@echo "make bench        every benchmark in turn"
@@ -47,11 +48,15 @@ test: $(VENV)/made-test
 
 test-full: $(VENV)/made-test
 	sh scripts/browser.sh $(BIN)/python
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not cluster and not webkit"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not cluster and not webkit and not firefox"
 
 test-webkit: $(VENV)/made-test
 	sh scripts/webkit.sh
-	xvfb-run -a -s "-screen 0 1600x1100x24" $(BIN)/python -m pytest -q -m webkit tests/webkit
+	xvfb-run -a -s "-screen 0 1600x1100x24" $(BIN)/python -m pytest -q -m webkit tests/engines
+
+test-firefox: $(VENV)/made-test
+	sh scripts/firefox.sh
+	$(BIN)/python -m pytest -q -m firefox tests/engines
 
 test-cluster: $(VENV)/made-cluster
 	$(BIN)/python -m pytest -q -m cluster tests/serving

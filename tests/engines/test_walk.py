@@ -1,12 +1,11 @@
-"""Safari's engine draws every view, and what one does there works: typing, choosing, training."""
+"""Safari's engine and Firefox draw every view, and what one does there works: typing, choosing, training."""
 
 import pytest
-from selenium.webdriver.common.keys import Keys
 
+from tests.engines.window import Window
 from tests.pages.test_any_model import VIEWS
-from tests.webkit.conftest import Window
 
-pytestmark = [pytest.mark.webkit, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 TEXT = "The [MASK] barked all night."
 
@@ -15,16 +14,14 @@ TEXT = "The [MASK] barked all night."
 @pytest.mark.parametrize(("name", "view"), [*VIEWS, ("pretrain", ""), ("finetune", ""), ("class", "Lessons"),
                                             ("class", "Room")])
 def test_every_view_is_drawn_and_fits(window: Window, name, view, width):
-    window.driver.set_window_size(width, 940)
+    window.size(width, 940)
     window.open(name, text=TEXT, view=view)
     window.has_no_fault()
 
 
 def test_a_sentence_is_followed_while_it_is_typed(window):
     window.open("masking")
-    window.sentence().click()
-    window.sentence().send_keys(Keys.CONTROL, "a")
-    window.sentence().send_keys("The cat sat on the [MASK].")
+    window.write("The cat sat on the [MASK].")
     window.wait("return document.querySelector('[data-ready]').dataset.text === 'The cat sat on the [MASK].'")
     window.wait("return deep('.bw-guess').length >= 5")
     window.has_no_fault()
@@ -32,24 +29,24 @@ def test_a_sentence_is_followed_while_it_is_typed(window):
 
 def test_a_click_on_a_token_masks_it(window):
     window.open("masking", text="The dog barked all night.")
-    window.find("[role=option]", "barked").click()
+    window.click("[role=option]", "barked")
     window.wait("return location.search.includes('mask=3') && deep('.bw-guess').length >= 5")
 
 
 def test_a_link_of_the_sidebar_leads_on_and_back(window):
     window.open("attention", text=TEXT)
-    window.find("[data-testid=stSidebar] a", "Masking").click()
-    window.wait("return location.pathname.endsWith('/masking') && document.querySelector('[data-ready]')")
+    window.click("[data-testid=stSidebar] a", "Masking")
+    window.wait("return location.pathname.endsWith('/masking') && document.querySelector('[data-ready]') !== null")
     window.wait("return deep('.bw-guess').length >= 5")
-    window.driver.back()
+    window.back()
     window.wait("return location.pathname.endsWith('/attention') && deep('.att-root').length === 1")
     window.has_no_fault()
 
 
 def test_a_model_trains_on_screen(window):
     window.open("pretrain")
-    window.find("button", "Play").click()
+    window.click("button", "Play")
     window.wait("return /Step \\d+ of/.test(document.body.innerText)")
     window.wait("return deep('*').some((one) => !one.firstElementChild && /after \\d+ steps/.test(one.textContent))")
-    window.find("button", "Reset").click()
+    window.click("button", "Reset")
     window.has_no_fault()
