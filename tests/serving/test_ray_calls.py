@@ -195,7 +195,10 @@ def test_only_a_newer_call_of_the_same_visitor_gives_an_older_one_up():
         assert set(calls._newest) == {"bo"}
         with calls.begin("ann"):
             pass
+        assert {older, other, nobody, corpus} <= calls._waiting
+        assert len(calls._waiting) == 6
     assert not calls._newest
+    assert not calls._waiting
 
 
 def test_an_older_call_that_ends_leaves_the_newer_one_in_its_place():
