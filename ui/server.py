@@ -12,7 +12,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -46,6 +46,7 @@ class Start:
 
     def __init__(self) -> None:
         self.ready, self.problem = False, ""
+        self._of_the_engine: Callable[[], str] = str
 
     @property
     def routes(self) -> list[Route]:
@@ -80,7 +81,7 @@ class Start:
             from ui import shell, state  # noqa: F401 - the first visitor finds all of it imported
 
             remove_left_behind()
-            serve_if_asked(lambda: self.ready)
+            serve_if_asked(lambda: not self.trouble())
         except BaseException as error:  # a thread has nobody else to tell
             self._say(error)
             return
@@ -92,7 +93,7 @@ class Start:
         try:
             from ui import state
 
-            state.start_engine()
+            self._of_the_engine = state.start_engine().problem
             self.ready = True
         except BaseException as error:  # a tokenizer's panic is no Exception
             self._say(error)
@@ -105,10 +106,15 @@ class Start:
             self.problem = problem
             logging.getLogger("both_ways").error("not ready: %s", problem)
 
+    def trouble(self) -> str:
+        """Why nobody can be answered now, '' if somebody can; a cluster is asked, for which one may have to wait."""
+        return self._of_the_engine() if self.ready else self.problem or "the model is loading"
+
     async def _answer(self, request: Request) -> PlainTextResponse:
-        if self.ready:
-            return PlainTextResponse("ready\n")
-        return PlainTextResponse(f"not ready: {self.problem or 'the model is loading'}\n", status_code=503)
+        trouble = await asyncio.to_thread(self.trouble)
+        if trouble:
+            return PlainTextResponse(f"not ready: {trouble}\n", status_code=503)
+        return PlainTextResponse("ready\n")
 
 
 def allow_many_connections() -> None:

@@ -73,6 +73,10 @@ class Engine(Protocol):
         """
         ...
 
+    def problem(self) -> str:
+        """One line that says why it can answer nobody now, '' if it can; may ask other machines."""
+        ...
+
     def register(self, loaded: Loaded) -> None:
         """Keep a model that was made here under its name."""
         ...

@@ -68,6 +68,9 @@ class LocalEngine:
     def has(self, *wanted: str | TraceRequest) -> bool:
         return all(one in (self.models if isinstance(one, str) else self.cache) for one in wanted)
 
+    def problem(self) -> str:
+        return "the engine was closed" if self._closed else ""
+
     def _load(self, name: str, precision: str) -> Loaded:
         if precision != "fp32":
             loaded = with_dtype(self.loaded(name), DTYPES[precision])

@@ -26,6 +26,9 @@ from bert_core.serving.ray_calls import WINDOW, Calls
 from bert_core.serving.waiting import ALTOGETHER, DEADLINE
 from bert_core.trace import Trace, TraceRequest
 
+#: Seconds for which what the cluster said of itself is believed.
+AFRESH = 2.0
+
 
 def from_message(message: dict[str, Any]) -> Trace:
     """The Trace that a replica sent, its arrays read-only."""
@@ -78,6 +81,35 @@ def wait_for_application(default: str) -> None:
         raise
 
 
+class Health:
+    """Whether the application is there, asked of the cluster by one thread at a time and at most every AFRESH seconds.
+
+    Whoever looks meanwhile gets what was found last: a cluster that is gone may let one wait.
+    """
+
+    def __init__(self) -> None:
+        self._asking, self._found, self._since = threading.Lock(), "", -AFRESH
+
+    def problem(self) -> str:
+        """As Engine.problem."""
+        if time.monotonic() - self._since > AFRESH and self._asking.acquire(blocking=False):
+            try:
+                self._found = self._ask()
+                self._since = time.monotonic()
+            finally:
+                self._asking.release()
+        return self._found
+
+    def _ask(self) -> str:
+        try:
+            found = serve.status().applications.get(APPLICATION)
+        except Exception as error:  # whatever the way to it throws
+            return f"the cluster does not answer ({type(error).__name__})"
+        if found is None or found.status == ApplicationStatus.DELETING:
+            return f"the cluster runs no {APPLICATION}; deploy it again"
+        return f"the cluster can't run {APPLICATION}" if found.status == ApplicationStatus.DEPLOY_FAILED else ""
+
+
 class RayEngine:
     """See Engine. Connects to the cluster of RAY_ADDRESS, or starts one here.
 
@@ -93,7 +125,7 @@ class RayEngine:
     def __init__(self, default: str = "twin-bert", cache_bytes: int = CACHE_BYTES, check: Check | None = None):
         self.default, self.check = default, check
         self.cache = TraceCache(cache_bytes)
-        self._calls = Calls()
+        self._calls, self._health = Calls(), Health()
         self._here = LocalEngine(default, cache_bytes=0, check=check)
         metrics.tell_waiting(self._here.room, self._calls)
         self._made_here: frozenset[str] = frozenset()
@@ -157,6 +189,9 @@ class RayEngine:
 
     def has(self, *wanted: str | TraceRequest) -> bool:
         return all(one in (self._here.models if isinstance(one, str) else self.cache) for one in wanted)
+
+    def problem(self) -> str:
+        return self._health.problem()
 
     def _allowed(self, name: str) -> str:
         free = self.check is None or name == self.default or name in self._made_here

@@ -176,4 +176,6 @@ def test_what_is_kept_is_told(tiny_bert, checkpoint):
     assert engine.has(other, request)
     engine.cache.drop_model(tiny_bert)
     assert not engine.has(request)
+    assert engine.problem() == ""
     engine.close()
+    assert engine.problem() == "the engine was closed"

@@ -251,3 +251,20 @@ def test_the_bound_of_what_waits_is_the_same_on_a_cluster_of_one_s_own():
     (deployment,) = yaml.safe_load((root / "deploy/serve.yaml").read_text())["applications"][0]["deployments"]
     assert deployment["max_queued_requests"] == Encoder._deployment_config.max_queued_requests == MAX_WAITING
     assert deployment["max_ongoing_requests"] == Encoder._deployment_config.max_ongoing_requests
+
+
+def test_an_application_that_is_taken_away_and_deployed_again_is_told_and_answers(engine, tiny_bert, monkeypatch):
+    from ray import serve
+
+    from bert_core.serving import ray_engine
+    from bert_core.serving.ray_app import APPLICATION, app
+
+    monkeypatch.setattr(ray_engine, "AFRESH", -1.0)
+    assert engine.problem() == ""
+    serve.delete(APPLICATION)
+    assert engine.problem() == "the cluster runs no both-ways; deploy it again"
+    with pytest.raises(Busy, match="is a replica still running"):
+        engine.run(TraceRequest(text="the dog"))
+    serve.run(app({"model": tiny_bert}), name=APPLICATION, route_prefix=None)
+    assert engine.problem() == ""
+    assert engine.run(TraceRequest(text="the dog")).hidden_states.shape[1] == 4

@@ -267,6 +267,33 @@ def test_an_application_is_begun_where_there_is_none_and_waited_for_where_there_
     assert noted == done
 
 
+@pytest.mark.parametrize(("state", "said"), [
+    ("RUNNING", ""), ("UNHEALTHY", ""), ("DEPLOYING", ""),
+    (None, "the cluster runs no both-ways; deploy it again"),
+    ("DELETING", "the cluster runs no both-ways; deploy it again"),
+    ("DEPLOY_FAILED", "the cluster can't run both-ways"),
+])
+def test_a_cluster_that_can_answer_nobody_says_why(state, said, cluster):
+    from bert_core.serving.ray_engine import Health
+
+    cluster(state)  # asked twice it would have nothing to say
+    health = Health()
+    assert [health.problem(), health.problem()] == [said, said]
+
+
+def test_a_cluster_is_asked_by_one_at_a_time_and_again_after_a_while(cluster, monkeypatch):
+    from bert_core.serving import ray_engine
+
+    cluster("RUNNING", None)
+    health = ray_engine.Health()
+    with health._asking:  # somebody waits for its answer
+        assert health.problem() == ""
+    assert health.problem() == ""
+    monkeypatch.setattr(ray_engine, "AFRESH", -1.0)
+    assert health.problem().startswith("the cluster runs no")
+    assert health.problem() == "the cluster does not answer (IndexError)"
+
+
 def test_an_application_that_failed_is_no_engine(cluster):
     """Each request would wait for it, and the server say that it is ready."""
     from bert_core.serving.ray_engine import wait_for_application

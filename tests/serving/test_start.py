@@ -3,6 +3,7 @@
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,6 +60,7 @@ def test_a_model_that_could_not_be_loaded_is_tried_again(monkeypatch, caplog):
     def start_engine():
         if problems:
             raise problems.pop(0)
+        return SimpleNamespace(problem=lambda: "")
 
     monkeypatch.delenv("BOTH_WAYS_METRICS_PORT", raising=False)
     monkeypatch.setattr("ui.state.start_engine", start_engine)
@@ -67,6 +69,18 @@ def test_a_model_that_could_not_be_loaded_is_tried_again(monkeypatch, caplog):
     start.begin()
     assert start.ready
     assert caplog.messages == ["not ready: the disk is away", "not ready: the hub is away"]
+
+
+def test_a_server_whose_engine_can_answer_nobody_is_not_ready_until_it_can(monkeypatch):
+    troubles = ["the cluster runs no both-ways; deploy it again", ""]
+    engine = SimpleNamespace(problem=lambda: troubles.pop(0))
+    monkeypatch.setattr("ui.state.start_engine", lambda: engine)
+    start = Start()
+    assert start.load()
+    with ThreadPoolExecutor(1) as own:
+        answers = [own.submit(asyncio.run, start._answer(None)).result() for _ in range(2)]
+    assert [(one.status_code, one.body) for one in answers] == [
+        (503, b"not ready: the cluster runs no both-ways; deploy it again\n"), (200, b"ready\n")]
 
 
 def test_a_wrong_setting_is_no_matter_of_time(monkeypatch):
