@@ -115,7 +115,8 @@ class Bell:
                 self._loop.call_soon_threadsafe(act, *about)
 
     def _ring(self, room: str, after: float, elsewhere: bool = False) -> None:
-        self._elsewhere |= {room} if elsewhere else set()
+        if elsewhere:
+            self._elsewhere.add(room)
         if room not in self._to_come:  # or that one will find what is new now
             wait = max(after, self._called.get(room, 0.0) + EVERY - self._loop.time())
             self._to_come[room] = self._loop.call_later(wait, self._call, room)

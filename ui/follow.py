@@ -82,10 +82,10 @@ def words() -> None:
     What came together with the new words (the browser's Back, a room, an example) is meant for them and stays.
     """
     before: Read | None = st.session_state.get(_READ)
-    if before is None or not _take_along(before):
+    if before is None or not _is_chosen_still(before):
         return
     old, new = _encoding(before.model, before.text, before.pair), _encoding(state.here().model, *_inputs())
-    if old is None or new is None or not old.tokens or not new.tokens or old.tokens == new.tokens:
+    if not old or not new or old.tokens == new.tokens:
         return
     _move(before.chosen, {was: (now,) for was, now in moved(old.tokens, new.tokens).items()})
 
@@ -95,14 +95,14 @@ def model() -> None:
     before: Read | None = st.session_state.get(_READ)
     name = state.here().model
     if (before is None or before.model == name or (before.text, before.pair) != _inputs() or going.is_by_history()
-            or not _take_along(before)):
+            or not _is_chosen_still(before)):
         return
     old, new = (_encoding(one, *_inputs()) for one in (before.model, name))
-    if old is not None and new is not None:
+    if old and new:
         _move(before.chosen, same_words(old, new))
 
 
-def _take_along(before: Read) -> bool:
+def _is_chosen_still(before: Read) -> bool:
     """Whether something was chosen that nobody has put elsewhere since; no link is to blame for what fits no more."""
     for key, raw in before.address.items():
         state.make_own(key, raw)

@@ -50,12 +50,12 @@ def arrive(page: str) -> None:
     try:
         _take_on(view, page)
     except Exception:
-        _is_there()
+        _forget()
         raise
-    _is_there()
+    _forget()
 
 
-def _is_there() -> None:
+def _forget() -> None:
     """Nothing is left of it to take on. A run that ends before, as a newer one begins, leaves all of it to that one."""
     for key in (_GOING, _CAME):
         st.session_state.pop(key, None)

@@ -6,14 +6,15 @@ Playwright a Firefox of its own; of the protocol these tests need six commands.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
-import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from websockets.sync.client import ClientConnection, connect
@@ -94,7 +95,7 @@ class Firefox(Window):
                       actions=[{"type": kind, "id": kind, "actions": list(actions)}])
 
 
-@contextmanager
+@contextlib.contextmanager
 def firefox() -> Iterator[Firefox]:
     """A window of Firefox with a profile of its own; closed at the end."""
     binary = shutil.which("firefox") or shutil.which("firefox-esr")
@@ -102,11 +103,21 @@ def firefox() -> Iterator[Firefox]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [binary, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            address = next(found[0] for line in process.stderr if (found := re.search(r"ws://\S+", line)))
-            with connect(f"{address}/session", max_size=2**26) as socket:
+            with connect(f"{_address(Path(profile), process)}/session", max_size=2**26) as socket:
                 yield Firefox(socket)
         finally:
             process.terminate()
             process.wait(30)
+
+
+def _address(profile: Path, process: subprocess.Popen) -> str:
+    """Where it listens, which Firefox writes into its profile as soon as it does."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and process.poll() is None:
+        with contextlib.suppress(OSError, json.JSONDecodeError):  # not there yet, or not to its end
+            found = json.loads((profile / "WebDriverBiDiServer.json").read_text(encoding="utf-8"))
+            return f"ws://{found['ws_host']}:{found['ws_port']}"
+        time.sleep(0.05)
+    raise AssertionError(f"Firefox never listened; it {'runs' if process.poll() is None else 'has ended'}")
