@@ -144,6 +144,7 @@ function numbersTable(parent, caption, columns, rows, shown = true) {
 }
 
 function formatNumber(value) {
+  if (Number.isNaN(value)) return "–";
   if (Number.isInteger(value)) return String(value);
   const size = Math.abs(value);
   return size !== 0 && (size < 0.001 || size >= 1e5) ? value.toExponential(2) : value.toFixed(size < 1 ? 4 : 3);

@@ -25,11 +25,12 @@ function stripOf(data, method, row, look) {
   title.append(make("strong", "", method.title), make("span", "strips-quiet", method.note));
   const list = make("ul", "strips-tokens", "", { "aria-label": method.title });
   const count = data.tokens.length, values = data.arrays.values.data.subarray(row * count, (row + 1) * count);
-  const limit = Math.max(...values.map(Math.abs), 1e-12);
+  const limit = Math.max(...values.filter((v) => !Number.isNaN(v)).map(Math.abs), 1e-12);
   data.tokens.forEach((token, i) => {
-    const colour = method.signed ? signedColour(values[i], limit, look) : probabilityColour(values[i] / limit, look);
-    const chip = make("li", `strips-token strips-${data.kinds[i]}`, "", { "data-value": values[i] });
-    chip.append(make("span", "", token), make("span", "strips-value", short(values[i], method.signed)));
+    const value = values[i], size = Number.isNaN(value) ? 0 : value; // NaN: this method can't judge the token
+    const colour = method.signed ? signedColour(size, limit, look) : probabilityColour(size / limit, look);
+    const chip = make("li", `strips-token strips-${data.kinds[i]}`, "", { "data-value": value });
+    chip.append(make("span", "", token), make("span", "strips-value", short(value, method.signed)));
     chip.style.background = rgb(colour);
     chip.style.color = inkOn(colour);
     list.append(chip);
@@ -39,6 +40,7 @@ function stripOf(data, method, row, look) {
 }
 
 function short(value, signed) {
+  if (Number.isNaN(value)) return "–";
   const text = Math.abs(value) < 0.0005 ? "0" : Math.abs(value) < 9.995 ? value.toFixed(Math.abs(value) < 0.0995 ? 3 : 2) : value.toFixed(0);
   return signed && value > 0 && text !== "0" ? `+${text}` : text.replace("-", "−");
 }
@@ -62,5 +64,5 @@ function agreement(data, look) {
   });
   const box = make("div", "strips-scroll", "", { tabindex: "0", role: "region", "aria-label": "Rank agreement of the methods" });
   box.append(table);
-  return [make("p", "strips-quiet strips-ask", "Do they rank the words alike? Spearman's ρ, specials left out"), box];
+  return [make("p", "strips-quiet strips-ask", "Do they rank the words alike? Spearman's ρ by size, for or against; specials left out"), box];
 }

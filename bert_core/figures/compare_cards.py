@@ -84,23 +84,41 @@ def gap_card(reader: str, reason: str) -> dict[str, Any]:
 # --- the sentence under the cards --------------------------------------------
 
 
-def side_by_side_line(readings: Mapping[str, Reading], word: str) -> str:
-    """What the three readers' numbers say about the right side, '' without a known word."""
-    known = {r: readings[r].probability for r in ("both", "left", "hidden")
+def side_by_side_line(readings: Mapping[str, Reading], word: str, stands_last: bool = False) -> str:
+    """What the right side does for BERT, and what the one-way reader says; '' without a known word.
+
+    Whether the right side matters is read from one model, with it and without it
+    ('both' and 'before'): two models differ in more than what they see.
+
+    Args:
+        stands_last: whether nothing but specials stands after the gap.
+    """
+    known = {r: readings[r].probability for r in ("both", "before", "left", "hidden")
              if r in readings and readings[r].probability is not None}
-    if "both" not in known or len(known) < 2:
-        return ""
     one_way = "left" if "left" in known else "hidden"
-    with_right, without = known["both"], known[one_way]
-    numbers = (f"“{word}” gets **{percent(with_right)}** from “{NAMES['both']}” and "
-               f"**{percent(without)}** from “{NAMES[one_way]}”")
-    if max(with_right, without) < 0.01:
-        return f"Nobody finds it: {numbers}."
-    if with_right > ALIKE * without:
-        return f"Here the right side helps: {numbers}."
-    if without > ALIKE * with_right:
-        return f"Here the one-way reader does better: {numbers}."
-    return f"Here the right side hardly matters: {numbers}."
+    if not {"both", one_way} <= known.keys():
+        return ""
+    other = f"“{NAMES[one_way]}” gives it **{percent(known[one_way])}**"
+    if max(known.values()) < 0.01:
+        return f"Nobody finds “{word}”: BERT gives it **{percent(known['both'])}**, {other}."
+    if stands_last:
+        return (f"Nothing stands after the gap, so all have read the same words: BERT gives “{word}” "
+                f"**{percent(known['both'])}**, {other}. What differs is the model.")
+    if "before" not in known:
+        return (f"BERT gives “{word}” **{percent(known['both'])}**, {other}. They are two models, which differ in more "
+                "than what they see.")
+    return f"{_right_side(known['both'], known['before'], word)}; {other}."
+
+
+def _right_side(whole: float, before: float, word: str) -> str:
+    """What BERT makes of the words after the gap: its probability with them and without them."""
+    numbers = (f"BERT gives “{word}” **{percent(whole)}** with the words after the gap and **{percent(before)}** "
+               "without them")
+    if whole > ALIKE * before:
+        return f"Here the right side helps: {numbers}"
+    if before > ALIKE * whole:
+        return f"Here the right side misleads: {numbers}"
+    return f"Here the right side hardly matters: {numbers}"
 
 
 def elmo_line(readings: Mapping[str, Reading], word: str) -> str:

@@ -46,7 +46,7 @@ class Attribution(NamedTuple):
 
     Attributes:
         tokens: (T,) the pieces.
-        values: (T,) float64.
+        values: (T,) float64; NaN where a token can't be judged (see `leave_one_out`).
         output: the target on the input itself.
         baseline: the target on what the method compares with; None where it compares with nothing.
         gap: |sum of values - (output - baseline)| / |output - baseline|, the
@@ -132,14 +132,20 @@ def leave_one_out(
     """What the target loses when one token becomes [MASK] (is hidden, where there is no [MASK]).
 
     Specials and tokens that are masked already get 0: nothing is left out there.
+    The token from which a causal model guesses gets NaN: its own vector carries
+    it to the answer, so that hiding it from the others leaves it in.
     """
     row = prepare(loaded, request)
     taken = set(row.encoding.mask_positions)
+    if target.kind == "lm":
+        taken.add(target.position)
     places = [p for p in row.encoding.content if p not in taken]
     field = "hidden" if loaded.tokenizer.mask_id is None or target.kind == "lm" else "masked"
     requests = [replace(request, **{field: (*getattr(request, field), p)}) for p in places]
     whole = read_target(loaded, request, target)
     values = np.zeros(len(row.encoding))
+    if target.kind == "lm":
+        values[target.position] = np.nan
     for first in range(0, len(places), ROWS_A_PASS):
         chunk = slice(first, first + ROWS_A_PASS)
         values[places[chunk]] = whole - read_targets(loaded, requests[chunk], target)

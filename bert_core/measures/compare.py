@@ -5,6 +5,8 @@ Readers, by what they may use of the sentence:
     both    BERT with [MASK] there: left and right in every layer
     left    a model trained left to right: what stands before
     hidden  the same BERT with a causal mask: not a GPT, it was never trained so
+    before  the same BERT, both ways among what stands before: no token may look
+            at the words after the gap (what `reveal` calls the whole left side)
     right   a model trained right to left: what stands after
     elmo    left and right joined only at the end, as a product over the
             vocabulary (Peters et al. 2018, arXiv 1802.05365, joined them so,
@@ -33,7 +35,9 @@ from bert_core.trace import Trace, TraceRequest
 
 Array = np.ndarray
 
-READERS = ("both", "left", "hidden", "right", "elmo")
+READERS = ("both", "left", "hidden", "before", "right", "elmo")
+#: Readers that are the masked model, each with the attention it runs under.
+MASKED = {"both": "bidirectional", "hidden": "causal", "before": "bidirectional"}
 #: A word of more pieces is not multiplied out (each piece is one more row of the batch).
 MAX_PIECES = 12
 
@@ -151,6 +155,11 @@ def positions_of(encoding: Encoding, question: Question) -> tuple[int, ...]:
     return found
 
 
+def after(encoding: Encoding, positions: Sequence[int]) -> tuple[int, ...]:
+    """Pieces that stand after the hidden ones, specials left out."""
+    return tuple(n for n in encoding.content if n > max(positions))
+
+
 # --- rows of logits ----------------------------------------------------------
 
 
@@ -202,7 +211,7 @@ class Readers:
         Raises:
             NoReading: there is no such model here.
         """
-        name = {"both": self.masked, "hidden": self.masked, "right": self.right}.get(reader, self.left)
+        name = self.masked if reader in MASKED else self.right if reader == "right" else self.left
         if name is None or (reader == "elmo" and self.right is None):
             missing = "right-to-left" if name is not None or reader == "right" else "left-to-right"
             raise NoReading(f"no {missing} model is here, so nobody can read this way")
@@ -218,16 +227,17 @@ def true_ids(engine: Engine, model: str, encoding: Encoding, positions: Sequence
 
 
 def masked_requests(question: Question, model: str, attention: str, positions: Sequence[int], pieces: int,
-                    parts: tuple[str, ...] = ()) -> list[TraceRequest]:
+                    parts: tuple[str, ...] = (), hidden: tuple[int, ...] = ()) -> list[TraceRequest]:
     """One run with the whole word masked, then one more for each piece already guessed.
 
     Args:
         pieces: of the true word to score; 0 where it is not known.
         parts: wanted of the first run beside the logits.
+        hidden: positions that no other token may look at.
     """
     logits = ("mlm_positions", "mlm_logits")
     return [TraceRequest(question.text, question.pair, attention=attention, model=model,
-                         masked=tuple(positions[n:]), parts=logits + (parts if n == 0 else ()))
+                         masked=tuple(positions[n:]), hidden=hidden, parts=logits + (parts if n == 0 else ()))
             for n in range(max(1, pieces))]
 
 
@@ -267,7 +277,7 @@ def plan(engine: Engine, question: Question, readers: Readers, reader: str, part
             lies beyond its limit.
     """
     model = readers.model_of(reader)
-    if reader == "hidden" and (reason := why_not_masked(engine.loaded(model))):
+    if reader in ("hidden", "before") and (reason := why_not_masked(engine.loaded(model))):
         raise NoReading(reason)
     encoding = engine.loaded(model).tokenizer.encode(question.text, question.pair)
     positions = positions_of(encoding, question)
@@ -275,9 +285,9 @@ def plan(engine: Engine, question: Question, readers: Readers, reader: str, part
     if reader == "right":
         positions, truth = positions[::-1], truth[::-1]
     pieces = len(truth) if len(truth) <= MAX_PIECES else 0
-    if reader in ("both", "hidden"):
-        attention = "bidirectional" if reader == "both" else "causal"
-        requests = masked_requests(question, model, attention, positions, pieces, parts)
+    if reader in MASKED:
+        unseen = after(encoding, positions) if reader == "before" else ()
+        requests = masked_requests(question, model, MASKED[reader], positions, pieces, parts, unseen)
     else:
         order = engine.loaded(model).config.reading_order
         rows = [row_for(order, len(encoding), place) for place in positions[:max(1, pieces)]]
@@ -319,7 +329,7 @@ def read(engine: Engine, question: Question, readers: Readers, wanted: Sequence[
 def _reading(one: _Plan, runs: Sequence[Trace]) -> Reading:
     """Log-probabilities at the first guess, and along the true word."""
     scored = len(one.truth) if len(one.truth) <= MAX_PIECES else 0
-    if one.reader in ("both", "hidden"):
+    if one.reader in MASKED:
         rows = [log_softmax(mlm_row(run, p)) for run, p in zip(runs, one.positions, strict=False)]
     else:
         rows = list(log_softmax(runs[0].lm_logits))

@@ -73,3 +73,23 @@ def test_a_path_says_what_it_adds_up_to_or_that_there_is_nothing(text, note):
     methods = drawn(visit("attention", view="Attribution", text=text), "attention_strips")["methods"]
     (said,) = (method["note"] for method in methods if method["key"] == "path")
     assert said == note or re.fullmatch(note, said)
+
+
+def test_the_page_ranks_by_size_as_attention_has_no_sign():
+    strips = drawn(visit("attention", view="Attribution", explain="The sentiment",
+                         text="It starts slowly, but the ending is wonderful."), "attention_strips")
+    values = {method["key"]: row[1:-1] for method, row in zip(strips["methods"], strips["arrays"]["values"], strict=True)}
+    keys = list(values)
+    path, attention = keys.index("path"), keys.index("attention")
+    assert (values["path"] < 0).any()
+    assert strips["agreement"][path][attention] == pytest.approx(
+        spearmanr(np.abs(values["path"]), values["attention"]).statistic)
+
+
+@pytest.mark.parametrize(("model", "last"), [("twin-gpt", 5), ("twin-rtl", 1)])
+def test_the_token_that_is_read_last_is_not_called_worthless(model, last):
+    strips = drawn(visit("attention", view="Attribution", model=model, text="The cat sat on the"), "attention_strips")
+    row = [method["key"] for method in strips["methods"]].index("left_out")
+    values = strips["arrays"]["values"][row]
+    assert np.flatnonzero(np.isnan(values)).tolist() == [last]
+    assert "can't be" in strips["methods"][row]["note"]

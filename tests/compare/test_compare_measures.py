@@ -10,6 +10,7 @@ import pytest
 from bert_core import TraceRequest
 from bert_core.measures import compare
 from bert_core.measures.compare import NoReading, Readers
+from bert_core.measures.reveal import reveal
 
 SENTENCE = "The dog barked all night."
 FULL = ("attention_probs", "embedding_output")
@@ -65,7 +66,24 @@ def test_the_both_way_run_looks_everywhere(engine, readers):
     assert (readings["both"].trace.attention_probs > 0.0).all()
 
 
-@pytest.mark.parametrize("reader", ["left", "hidden"])
+def test_before_is_the_same_model_with_the_words_after_the_gap_hidden(engine, readers):
+    readings, _ = compare.read(engine, ask(engine, readers), readers)
+    rest = tuple(range(3, len(readings["both"].trace) - 1))
+    by_hand = engine.run(TraceRequest(SENTENCE, masked=(2,), hidden=rest, model=readers.masked))
+    np.testing.assert_allclose(readings["before"].log_probs, compare.log_softmax(by_hand.mlm_logits[0]), atol=1e-6)
+    assert compare.after(by_hand.encoding, (2,)) == rest
+    assert compare.after(by_hand.encoding, by_hand.encoding.content) == ()
+
+
+def test_before_is_where_revealing_the_left_side_ends(engine, readers):
+    question = ask(engine, readers)
+    readings, _ = compare.read(engine, question, readers, ("before", "both"))
+    final = {curve.side: curve.final for curve in reveal(engine, question, readers.masked)}
+    assert readings["before"].probability == pytest.approx(final["left"], rel=1e-5)
+    assert readings["both"].probability == pytest.approx(final["both"], rel=1e-5)
+
+
+@pytest.mark.parametrize("reader", ["left", "hidden", "before"])
 def test_what_stands_right_changes_nothing_for_who_reads_left(engine, readers, reader):
     one, _ = compare.read(engine, ask(engine, readers, "the dog barked all night"), readers)
     other, _ = compare.read(engine, ask(engine, readers, "the dog slept in paris"), readers)
@@ -162,11 +180,11 @@ def test_an_unknown_truth_has_predictions_but_no_probability(engine, readers):
 def test_missing_models_are_gaps_with_a_reason(engine, readers):
     alone = Readers(readers.masked)
     readings, gaps = compare.read(engine, ask(engine, readers), alone)
-    assert set(readings) == {"both", "hidden"}
+    assert set(readings) == {"both", "hidden", "before"}
     assert "left-to-right" in gaps["left"]
     assert "right-to-left" in gaps["right"]
     readings, gaps = compare.read(engine, ask(engine, readers), Readers(readers.masked, readers.left))
-    assert set(readings) == {"both", "left", "hidden"}
+    assert set(readings) == {"both", "left", "hidden", "before"}
     assert "right-to-left" in gaps["elmo"]
 
 

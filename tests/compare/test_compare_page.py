@@ -338,21 +338,25 @@ def test_percent_in_prose(p, shown):
     assert compare_cards.percent(p) == shown
 
 
-def test_the_line_under_the_cards_follows_the_numbers():
+def test_the_line_under_elmos_cards_follows_the_numbers():
     def reading(reader, p):
         row = np.log(np.array([p, 1 - p]))
         return compare.Reading(reader, ("m",), (2,), row, (0,), (float(row[0]),))
 
-    def line(both, left):
-        return compare_cards.side_by_side_line({"both": reading("both", both), "left": reading("left", left)}, "dog")
-
-    assert line(0.6, 0.1).startswith("Here the right side helps")
-    assert line(0.1, 0.6).startswith("Here the one-way reader does better")
-    assert line(0.5, 0.45).startswith("Here the right side hardly matters")
-    assert line(0.001, 0.002).startswith("Nobody finds it")
     four = {r: reading(r, p) for r, p in (("both", 0.6), ("elmo", 0.1), ("left", 0.2), ("right", 0.3))}
     assert "**for**" in compare_cards.elmo_line(four, "dog")
     assert "**against**" in compare_cards.elmo_line(four | {"both": reading("both", 0.01)}, "dog")
+
+
+@pytest.mark.parametrize(("text", "position", "opens"), [
+    ("Open the window", 3, "Nothing stands after the gap"),
+    ("The babysitter opened the book and read the first chapter.", 7, "Here the right side helps"),
+    ("It rained every day that spring.", 4, "Here the right side hardly matters"),
+])
+def test_the_right_side_is_judged_by_bert_with_and_without_it(text, position, opens):
+    at = visit("compare", text=text, at=str(position))
+    assert opens in said(at)
+    assert [card["reader"] for card in drawn(at, "compare")["cards"]] == ["both", "left", "hidden"]
 
 
 @pytest.mark.parametrize("behind", ["[SEP]", "[PAD]", "\u200b", "\u00ad"])

@@ -123,24 +123,34 @@ def test_a_missing_reader_has_a_card_with_the_reason():
         "Right to left", "no such model", None, [])
 
 
-def line_of(both: float, **others: float) -> str:
+def line_of(both: float, stands_last: bool = False, **others: float) -> str:
     known = {name: reading(name, [1 - p, p]) for name, p in {"both": both, **others}.items()}
-    return compare_cards.side_by_side_line(known, "dog")
+    return compare_cards.side_by_side_line(known, "dog", stands_last)
 
 
-def test_the_line_compares_with_the_model_that_was_trained_one_way():
-    line = line_of(0.6, left=0.1, hidden=0.7)
-    assert line == ("Here the right side helps: “dog” gets **60 %** from “BERT, both ways” and **10 %** from "
-                    "“GPT, left only”.")
-    assert line_of(0.3, left=0.2001).startswith("Here the right side hardly matters")  # less than half as much again
-    assert line_of(0.3, left=0.1999).startswith("Here the right side helps")
-    assert line_of(0.2001, left=0.3).startswith("Here the right side hardly matters")
-    assert line_of(0.1999, left=0.3).startswith("Here the one-way reader does better")
-    assert "**70 %** from “BERT, right side hidden”" in line_of(0.1, hidden=0.7)
-    assert line_of(0.6) == ""
+def test_the_line_compares_bert_with_itself_and_names_the_one_way_reader_beside_it():
+    line = line_of(0.6, before=0.1, left=0.2, hidden=0.7)
+    assert line == ("Here the right side helps: BERT gives “dog” **60 %** with the words after the gap and **10 %** "
+                    "without them; “GPT, left only” gives it **20 %**.")
+    assert line_of(0.3, before=0.2001, left=0.01).startswith("Here the right side hardly matters")  # nearer than ALIKE
+    assert line_of(0.3, before=0.1999, left=0.3).startswith("Here the right side helps")
+    assert line_of(0.2001, before=0.3, left=0.9).startswith("Here the right side hardly matters")
+    assert line_of(0.1999, before=0.3, left=0.01).startswith("Here the right side misleads")
+    assert "“BERT, right side hidden” gives it **70 %**" in line_of(0.1, before=0.1, hidden=0.7)
+    assert line_of(0.6) == line_of(0.6, before=0.1) == ""
     assert compare_cards.side_by_side_line({"left": reading("left", [0.5, 0.5])}, "dog") == ""
-    assert line_of(0.0099, left=0.0001).startswith("Nobody")
-    assert line_of(0.0101, left=0.0001).startswith("Here the right side helps")
+    assert line_of(0.0099, before=0.0001, left=0.0001).startswith("Nobody")
+    assert line_of(0.0001, before=0.0001, left=0.02).startswith("Here the right side hardly matters")
+    assert line_of(0.0101, before=0.0001, left=0.0001).startswith("Here the right side helps")
+
+
+def test_the_right_side_gets_no_credit_where_there_is_none_or_nobody_knows():
+    line = line_of(0.3, stands_last=True, left=0.1)
+    assert line.startswith("Nothing stands after the gap")
+    assert "right side" not in line
+    unknown = line_of(0.3, left=0.1)  # a model that can't be kept from looking
+    assert "two models" in unknown
+    assert "helps" not in unknown
 
 
 def test_the_argument_is_weighed_in_nats():

@@ -63,7 +63,7 @@ def draw(here: Here) -> None:
     content = [i for i in encoding.content if i != question.position]
     header = {"tokens": list(encoding.tokens), "kinds": [kind for _, kind in chips.describe(encoding)],
               "methods": methods, "why": WHY,
-              "agreement": rank_agreement([v[content] for v in values]) if len(content) > 2 else []}
+              "agreement": rank_agreement([np.abs(v[content]) for v in values]) if len(content) > 2 else []}
     components.mount("attention_strips", "attention_strips",
                      components.pack(header, {"values": np.stack(values).astype(np.float32)}))
     _mount_maps(trace, flow)
@@ -205,7 +205,8 @@ def _methods(
                   (_method("path", "Integrated gradients", note, True), path.values)]
     if length <= LONGEST_LEFT_OUT:
         left = state.or_stop(lambda: _left_out_or_none(request, target))
-        note = f"what is lost with the token {'hidden' if target.kind == 'lm' else '[MASK]'}"
+        note = ("what is lost with the token hidden; the last one read can't be" if target.kind == "lm" else
+                "what is lost with the token [MASK]")
         if left is not None:
             found.append((_method("left_out", "Leave one out", note, True), left.values))
     return [method for method, _ in found], [values for _, values in found]

@@ -35,14 +35,16 @@ CAUTION = (
 )
 
 
-def mount(asked: Asked, wanted: Sequence[str], parts: tuple[str, ...] = ()) -> dict[str, compare.Reading]:
+def mount(asked: Asked, wanted: Sequence[str], parts: tuple[str, ...] = (),
+          undrawn: tuple[str, ...] = ()) -> dict[str, compare.Reading]:
     """Ask these readers at once and draw a card for each.
 
     Args:
         parts: Trace arrays to keep beside the logits.
+        undrawn: readers that are asked too, and get no card.
     """
     engine = VisitorEngine()
-    readings, gaps = compare.read(engine, asked.question, asked.readers, wanted, parts)
+    readings, gaps = compare.read(engine, asked.question, asked.readers, (*wanted, *undrawn), parts)
     drawn = []
     for reader in wanted:
         if reader in readings:
@@ -64,8 +66,10 @@ def side_by_side(here: Here) -> None:
         is_open = controls.toggle("Open the numbers of one guess", "opened")
     with picture:
         parts = {*compare_flow.PARTS * follows, *compare_head.PARTS * is_open}
-        readings = mount(asked, ("both", "left", "hidden"), tuple(sorted(parts)))
-        say(cards.side_by_side_line(readings, asked.word))
+        stands_last = not compare.after(asked.encoding, asked.positions)
+        readings = mount(asked, ("both", "left", "hidden"), tuple(sorted(parts)),
+                         undrawn=("before",) * bool(asked.word and not stands_last))
+        say(cards.side_by_side_line(readings, asked.word, stands_last))
     if follows:
         compare_flow.draw(readings)
     if is_open:
