@@ -21,7 +21,7 @@ MARKERS = {"both": "circle", "left": "triangle-left", "hidden": "x", "right": "t
 #: The same marks as text, for names that stand above a chart in place of a legend.
 GLYPHS = {"both": "●", "left": "◀", "hidden": "✕", "right": "▶", "elmo": "◆"}
 NAMES = {"both": "BERT, both ways", "left": "GPT, left only", "hidden": "BERT, right side hidden",
-         "right": "Right to left", "elmo": "ELMo's way: the product"}
+         "right": "Right to left", "elmo": "ELMo's way: joined at the end"}
 #: Tokens drawn in a map; of longer inputs a window around the chosen place.
 MAX_DRAWN = 32
 

@@ -19,7 +19,7 @@ NOTES = {
     "left": "Trained to guess the next word; it knows nothing right of the gap.",
     "hidden": "Not a GPT: the BERT beside it, under a causal mask that it was never trained with.",
     "right": "The same training on reversed text; it knows nothing left of the gap.",
-    "elmo": "Two one-way readers that never meet inside: their lists multiplied and renormalised.",
+    "elmo": "Two one-way readers that never meet inside: what each adds for a word is added up at the end.",
 }
 #: Accent of each card.
 ACCENTS = {"both": "both", "left": "oneway", "hidden": "oneway", "right": "oneway", "elmo": "neutral"}
@@ -128,7 +128,7 @@ def elmo_line(readings: Mapping[str, Reading], word: str) -> str:
         return ""
     gap = found["both"] - found["elmo"]
     numbers = (f"“{word}” gets {percent(np.exp(found['left']))} from the left, {percent(np.exp(found['right']))} from "
-               f"the right, **{percent(np.exp(found['elmo']))}** from their product and "
+               f"the right, **{percent(np.exp(found['elmo']))}** from the two joined and "
                f"**{percent(np.exp(found['both']))}** both ways in every layer")
     if abs(gap) < np.log(ALIKE):
         return f"Neither for nor against, at this word: {numbers}."

@@ -8,9 +8,9 @@ Readers, by what they may use of the sentence:
     before  the same BERT, both ways among what stands before: no token may look
             at the words after the gap (what `reveal` calls the whole left side)
     right   a model trained right to left: what stands after
-    elmo    left and right joined only at the end, as a product over the
-            vocabulary (Peters et al. 2018, arXiv 1802.05365, joined them so,
-            by concatenation; the product is the same join for predictions)
+    elmo    left and right joined only at the end: what each adds to a piece's
+            logit is added up (see `join`). Peters et al. 2018, arXiv 1802.05365,
+            concatenate the two readers' vectors, and a layer over both adds so
 
 The true word may have several pieces. Its probability is then the chain rule's
 product, piece by piece in the order of reading: BERT gets the pieces already
@@ -78,7 +78,7 @@ class Reading:
             empty where it is not known ([MASK] typed, or not in the vocabulary).
         chain: log-probability of each of them, nats; empty as `truth` or where
             there are more than MAX_PIECES.
-        trace: the run, None for the product.
+        trace: the run, None for the two joined.
     """
 
     reader: str
@@ -320,7 +320,7 @@ def read(engine: Engine, question: Question, readers: Readers, wanted: Sequence[
         readings[one.reader] = _reading(one, [next(traces) for _ in one.requests])
     if "elmo" in wanted:
         try:
-            readings["elmo"] = elmo(readings, gaps)
+            readings["elmo"] = elmo(engine, readings, gaps)
         except NoReading as error:
             gaps["elmo"] = str(error)
     return {r: readings[r] for r in READERS if r in readings and r in wanted}, gaps
@@ -337,8 +337,8 @@ def _reading(one: _Plan, runs: Sequence[Trace]) -> Reading:
     return Reading(one.reader, (one.model,), tuple(sorted(one.positions)), rows[0], one.truth, chain, runs[0])
 
 
-def elmo(readings: Mapping[str, Reading], gaps: Mapping[str, str]) -> Reading:
-    """Left and right readers joined at the end: product over the vocabulary, renormalised.
+def elmo(engine: Engine, readings: Mapping[str, Reading], gaps: Mapping[str, str]) -> Reading:
+    """Left and right readers joined at the end, see `join`.
 
     Raises:
         NoReading: one is missing, they differ in vocabulary, or the word has
@@ -349,18 +349,40 @@ def elmo(readings: Mapping[str, Reading], gaps: Mapping[str, str]) -> Reading:
             raise NoReading(gaps.get(side, f"the {side} reader was not asked"))
     left, right = readings["left"], readings["right"]
     if left.log_probs.shape != right.log_probs.shape or left.positions != right.positions:
-        raise NoReading("the two readers have different vocabularies; their products mean nothing")
+        raise NoReading("the two readers have different vocabularies; they can't be joined")
     if len(left.positions) > 1:
         raise NoReading("the word has several pieces: the left reader guesses its first piece, the right one its last, "
-                        "so there is no common list to multiply")
-    joined = join(left.log_probs, right.log_probs)
+                        "so there is no common list to join")
+    joined = join(left.log_probs, right.log_probs, shared_bias(engine, left.models[0], right.models[0]))
     chain = tuple(float(joined[i]) for i in left.truth)
     return Reading("elmo", (*left.models, *right.models), left.positions, joined, left.truth, chain)
 
 
-def join(left: Array, right: Array) -> Array:
-    """Log of p_left x p_right, renormalised; (..., V) -> (..., V) float64."""
-    return log_softmax(left + right)
+def join(left: Array, right: Array, bias: Array) -> Array:
+    """Both readers' logits added with one bias instead of two, renormalised.
+
+    It is the softmax of W h_left + W h_right + b, a layer over both vectors, where
+    each reader's own is W h + b. A plain product of their probabilities has b,
+    which is larger the commoner a piece is, twice.
+
+    Args:
+        left, right: (..., V) log-probabilities.
+        bias: (V,) b, see `shared_bias`.
+
+    Returns:
+        (..., V) log-probabilities, float64.
+    """
+    return log_softmax(left + right - bias)
+
+
+def shared_bias(engine: Engine, left: str, right: str) -> Array:
+    """(V,) the mean of two models' decoder biases; a model that has none, or keeps it to itself, counts as zeros."""
+    biases = []
+    for name in (left, right):
+        model = engine.loaded(name).model
+        bias = model.weights.get(model.names.mlm_bias) if isinstance(model, Model) else None
+        biases.append(np.zeros(1) if bias is None else bias.float().cpu().numpy().astype(np.float64))
+    return (biases[0] + biases[1]) / 2
 
 
 def top(reading: Reading, engine: Engine, count: int = 5) -> tuple[Prediction, ...]:

@@ -17,10 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from bert_core.measures.compare import join
-from bert_core.measures.surprise import causal_log_probs, masked_one_at_a_time, masked_surprise, taken
+from bert_core.measures.compare import join, shared_bias
+from bert_core.measures.surprise import (
+    causal_log_probs,
+    masked_one_at_a_time,
+    masked_surprise,
+    scored_places,
+    taken,
+)
 from bert_core.serving import Engine
-from bert_core.tasks.vocabulary import known_places
 from bert_core.trace import TraceRequest
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "minimal_pairs"
@@ -111,7 +116,7 @@ def log_likelihoods(engine: Engine, model: str, texts: Sequence[str]) -> list[fl
     """
     loaded = engine.loaded(model)
     encodings = [loaded.tokenizer.encode(text) for text in texts]
-    places = [known_places(encoding) for encoding in encodings]
+    places = [scored_places(encoding, loaded.tokenizer) for encoding in encodings]
     if "lm" in loaded.model.heads:
         runs = engine.run_many([TraceRequest(text, model=model, parts=("lm_logits",)) for text in texts],
                                keep=False)
@@ -125,21 +130,22 @@ def log_likelihoods(engine: Engine, model: str, texts: Sequence[str]) -> list[fl
 
 
 def joined_likelihoods(engine: Engine, left: str, right: str, texts: Sequence[str]) -> list[float]:
-    """ELMo's way: each token scored by the renormalised product of the two one-way readers, summed, in nats.
+    """ELMo's way: each token scored by the two one-way readers joined (`compare.join`), summed, in nats.
 
     A piece that one of them can't guess is left out, as in `log_likelihoods`.
 
     Raises:
         ValueError: the two models cut the texts into different pieces.
     """
-    places = [known_places(engine.loaded(left).tokenizer.encode(text)) for text in texts]
+    tokenizer, bias = engine.loaded(left).tokenizer, shared_bias(engine, left, right)
+    places = [scored_places(tokenizer.encode(text), tokenizer) for text in texts]
     runs = engine.run_many([TraceRequest(text, model=name, parts=("lm_logits",)) for name in (left, right)
                             for text in texts], keep=False)
     scores = []
     for one, other, where in zip(runs[:len(texts)], runs[len(texts):], places, strict=True):
         if one.input_ids.tolist() != other.input_ids.tolist():
-            raise ValueError(f"{left} and {right} cut the text into different pieces; their product means nothing")
-        joined = join(causal_log_probs(one, where), causal_log_probs(other, where))
+            raise ValueError(f"{left} and {right} cut the text into different pieces; they can't be joined")
+        joined = join(causal_log_probs(one, where), causal_log_probs(other, where), bias)
         scores.append(-float(np.nansum(taken(joined, one, where))))
     return scores
 
@@ -150,7 +156,7 @@ def judge(engine: Engine, models: Mapping[str, Sequence[str]], pairs: Sequence[P
 
     Args:
         models: name of a judge -> its model, or the left and the right reader
-            whose product judges.
+            that judge joined.
         at_once: pairs in one batch.
 
     Yields:

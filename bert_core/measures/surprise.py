@@ -15,12 +15,12 @@ import numpy as np
 
 from bert_core.config import BertConfig
 from bert_core.counting import counted
-from bert_core.measures.compare import NoReading, Readers, join, row_for, why_not_masked
+from bert_core.measures.compare import NoReading, Readers, join, row_for, shared_bias, why_not_masked
 from bert_core.measures.compare_writing import layer_multiplications
 from bert_core.serving import Engine
 from bert_core.tasks.support import log_softmax
 from bert_core.tasks.vocabulary import known_places
-from bert_core.tokenizer import Encoding
+from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Trace, TraceRequest
 
 Array = np.ndarray
@@ -77,6 +77,12 @@ class Surprise:
         return f"{known}the first {count} of {self.length} tokens"
 
 
+def scored_places(encoding: Encoding, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """`known_places` without [UNK]: what stands there is not known, and BERT was never trained to predict it."""
+    unknown = tokenizer.id_of(tokenizer.specials.get("unk", ""))
+    return tuple(n for n in known_places(encoding) if encoding.input_ids[n] != unknown)
+
+
 def masked_one_at_a_time(text: str, pair: str | None, model: str, attention: str,
                          places: Sequence[int]) -> list[TraceRequest]:
     """A request for each place, with [MASK] there and nowhere else."""
@@ -125,18 +131,18 @@ def surprises(engine: Engine, text: str, pair: str | None, readers: Readers) -> 
     encodings = {name: engine.loaded(name).tokenizer.encode(text, pair) for name in (readers.masked, *causal)}
     encoding = encodings[readers.masked]
     most = most_scored(engine.loaded(readers.masked).config, len(encoding), len(kinds))
-    masked = known_places(encoding)[:most]
+    known = {name: scored_places(one, engine.loaded(name).tokenizer) for name, one in encodings.items()}
+    masked = known[readers.masked][:most]
     if not masked:
         raise ValueError("there is nothing to score: type a sentence")
     batch = [r for kind in kinds.values() for r in masked_one_at_a_time(text, pair, readers.masked, kind, masked)]
     batch += [TraceRequest(text, pair, model=name, parts=("lm_logits",)) for name in causal]
     traces, count = engine.run_many(batch), len(masked)
     found = [_surprise(reader, (readers.masked,), encoding, masked,
-                       masked_surprise(traces[at:at + count], encoding, masked))
+                       masked_surprise(traces[at:at + count], encoding, masked), len(known[readers.masked]))
              for reader, at in zip(kinds, range(0, len(kinds) * count, count), strict=True)]
     rest = dict(zip(causal, traces[len(kinds) * count:], strict=True))
-    places = {name: places_within(encodings[name], encoding, masked[-1]) for name in causal}
-    return tuple(found) + _causal_surprises(rest, readers, encodings, places)
+    return tuple(found) + _causal_surprises(engine, rest, readers, encodings, known, (encoding, masked[-1]))
 
 
 def most_scored(config: BertConfig, length: int, kinds: int) -> int:
@@ -151,28 +157,38 @@ def most_scored(config: BertConfig, length: int, kinds: int) -> int:
     return min(MAX_SCORED, max(1, MAX_WORK // (kinds * one)))
 
 
-def places_within(encoding: Encoding, masked: Encoding, last: int) -> tuple[int, ...]:
-    """Known places of another tokenizer in the stretch that BERT is scored on, which ends with its piece `last`."""
+def places_within(places: Sequence[int], encoding: Encoding, masked: Encoding, last: int) -> tuple[int, ...]:
+    """Those of another tokenizer's places in the stretch that BERT is scored on, which ends with its piece `last`."""
     end = masked.sequence_ids[last], masked.offsets[last][1]
-    return tuple(n for n in known_places(encoding) if (encoding.sequence_ids[n], encoding.offsets[n][0]) < end)
+    return tuple(n for n in places if (encoding.sequence_ids[n], encoding.offsets[n][0]) < end)
 
 
-def _surprise(reader: str, models: tuple[str, ...], encoding: Encoding, places: Sequence[int], nats: Array) -> Surprise:
+def _surprise(reader: str, models: tuple[str, ...], encoding: Encoding, places: Sequence[int], nats: Array,
+              length: int) -> Surprise:
     tokens = tuple(encoding.tokens[n] for n in places)
-    return Surprise(reader, models, tokens, nats, len(known_places(encoding)), tuple(places))
+    return Surprise(reader, models, tokens, nats, length, tuple(places))
 
 
-def _causal_surprises(traces: dict[str, Trace], readers: Readers, encodings: dict[str, Encoding],
-                      places: dict[str, tuple[int, ...]]) -> tuple[Surprise, ...]:
+def _causal_surprises(engine: Engine, traces: dict[str, Trace], readers: Readers, encodings: dict[str, Encoding],
+                      known: dict[str, tuple[int, ...]], end: tuple[Encoding, int]) -> tuple[Surprise, ...]:
+    """The one-way readers, and the two joined.
+
+    Args:
+        known: each model's places that can be scored.
+        end: BERT's encoding and the last place of it that is scored.
+    """
+    places = {name: places_within(known[name], encodings[name], *end) for name in traces}
     found, log_probs = [], {}
+
+    def add(reader: str, name: str, models: tuple[str, ...], rows: Array) -> None:
+        nats = taken(rows, traces[name], places[name])
+        found.append(_surprise(reader, models, encodings[name], places[name], nats, len(known[name])))
+
     for reader, name in (("left", readers.left), ("right", readers.right)):
         if name:
             log_probs[reader] = causal_log_probs(traces[name], places[name])
-            nats = taken(log_probs[reader], traces[name], places[name])
-            found.append(_surprise(reader, (name,), encodings[name], places[name], nats))
+            add(reader, name, (name,), log_probs[reader])
     if len(log_probs) == 2 and found[0].tokens == found[1].tokens:
-        joined = join(log_probs["left"], log_probs["right"])
-        nats = taken(joined, traces[readers.left], places[readers.left])
-        found.append(_surprise("elmo", (readers.left, readers.right), encodings[readers.left], places[readers.left],
-                               nats))
+        joined = join(log_probs["left"], log_probs["right"], shared_bias(engine, readers.left, readers.right))
+        add("elmo", readers.left, (readers.left, readers.right), joined)
     return tuple(found)

@@ -78,7 +78,8 @@ def test_a_path_says_what_it_adds_up_to_or_that_there_is_nothing(text, note):
 def test_the_page_ranks_by_size_as_attention_has_no_sign():
     strips = drawn(visit("attention", view="Attribution", explain="The sentiment",
                          text="It starts slowly, but the ending is wonderful."), "attention_strips")
-    values = {method["key"]: row[1:-1] for method, row in zip(strips["methods"], strips["arrays"]["values"], strict=True)}
+    rows = zip(strips["methods"], strips["arrays"]["values"], strict=True)
+    values = {method["key"]: row[1:-1] for method, row in rows}
     keys = list(values)
     path, attention = keys.index("path"), keys.index("attention")
     assert (values["path"] < 0).any()

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from bert_core import TraceRequest
+from bert_core import model as bert
 from bert_core.measures import compare
 from bert_core.measures.compare import NoReading, Readers
 from bert_core.measures.reveal import reveal
@@ -111,32 +113,57 @@ def test_probabilities_are_those_of_the_plain_runs(engine, readers):
         assert readings[reader].rank == 1 + (logits > logits[truth]).sum()
 
 
-def test_the_product_is_renormalised_over_the_vocabulary(engine, readers):
-    readings, _ = compare.read(engine, ask(engine, readers), readers)
-    left, right = (np.exp(readings[r].log_probs) for r in ("left", "right"))
-    np.testing.assert_allclose(np.exp(readings["elmo"].log_probs), left * right / (left * right).sum(), rtol=1e-9)
+def test_the_two_joined_are_one_layer_over_both_with_its_bias_once(engine, readers):
+    readings, _ = compare.read(engine, ask(engine, readers), readers, parts=("hidden_states",))
+    total = -compare.shared_bias(engine, readers.left, readers.right)  # of the two biases below
+    for reader, row in (("left", 1), ("right", 3)):  # the rows from which position 2 is guessed
+        model = engine.loaded(getattr(readers, reader)).model
+        hidden = torch.tensor(readings[reader].trace.hidden_states[-1, row])
+        total = total + bert.mlm_logits(model, hidden).numpy()
+    np.testing.assert_allclose(readings["elmo"].log_probs, compare.log_softmax(total), atol=1e-5)
     assert readings["elmo"].models == (readers.left, readers.right)
 
 
-def test_readers_of_other_vocabularies_or_places_have_no_product():
+def test_the_shared_bias_is_the_mean_of_the_two(engine, readers):
+    own = [engine.loaded(name).model.weights["cls.predictions.bias"].numpy() for name in (readers.left, readers.right)]
+    assert np.abs(own[0] - own[1]).max() > 1e-3
+    found = compare.shared_bias(engine, readers.left, readers.right)
+    np.testing.assert_allclose(found, np.mean(own, axis=0), rtol=1e-6)
+
+
+def test_readers_of_other_vocabularies_or_places_are_not_joined(monkeypatch):
+    monkeypatch.setattr(compare, "shared_bias", lambda engine, left, right: np.zeros(2))
     left = compare.Reading("left", ("l",), (2,), np.log([0.25, 0.75]), (0,), (np.log(0.25),))
     right = replace(left, reader="right", models=("r",), log_probs=np.log([0.5, 0.5]))
-    found = compare.elmo({"left": left, "right": right}, {})
+    found = compare.elmo(None, {"left": left, "right": right}, {})
     assert (found.models, found.probability) == (("l", "r"), pytest.approx(0.25))
     for other in (replace(right, log_probs=np.log([0.2, 0.3, 0.5])), replace(right, positions=(3,))):
         with pytest.raises(NoReading, match="different vocabularies"):
-            compare.elmo({"left": left, "right": other}, {})
+            compare.elmo(None, {"left": left, "right": other}, {})
     with pytest.raises(NoReading, match="several pieces"):
-        compare.elmo({side: replace(one, positions=(2, 3)) for side, one in (("left", left), ("right", right))}, {})
+        compare.elmo(None, {"left": replace(left, positions=(2, 3)), "right": replace(right, positions=(2, 3))}, {})
     with pytest.raises(NoReading, match="lies beyond"):
-        compare.elmo({"left": left}, {"right": "it lies beyond"})
+        compare.elmo(None, {"left": left}, {"right": "it lies beyond"})
     with pytest.raises(NoReading, match="the left reader was not asked"):
-        compare.elmo({"right": right}, {})
+        compare.elmo(None, {"right": right}, {})
 
 
 def test_join_by_hand():
-    joined = np.exp(compare.join(np.log([0.5, 0.5, 0.0 + 1e-300]), np.log([0.2, 0.6, 0.2])))
-    np.testing.assert_allclose(joined, [0.25, 0.75, 0.0], atol=1e-12)
+    left, right = np.log([0.5, 0.5, 0.0 + 1e-300]), np.log([0.2, 0.6, 0.2])
+    np.testing.assert_allclose(np.exp(compare.join(left, right, np.zeros(3))), [0.25, 0.75, 0.0], atol=1e-12)
+    bias = np.log([1.0, 3.0, 1.0])  # what favours the second piece in both counts once
+    np.testing.assert_allclose(np.exp(compare.join(left, right, bias)), [0.5, 0.5, 0.0], atol=1e-12)
+
+
+def test_a_model_that_has_no_bias_adds_none(engine, readers):
+    class Foreign:
+        def loaded(self, name):
+            return replace(engine.loaded(readers.left), model=object()) if name == "gpt2" else engine.loaded(name)
+
+    half = compare.shared_bias(Foreign(), readers.left, "gpt2")
+    own = engine.loaded(readers.left).model.weights["cls.predictions.bias"].numpy()
+    np.testing.assert_allclose(half, own / 2, rtol=1e-6)
+    assert compare.shared_bias(Foreign(), "gpt2", "gpt2").tolist() == [0.0]
 
 
 def test_rows_of_causal_models():

@@ -50,11 +50,11 @@ def test_hidden_words_are_not_even_sent_as_seen():
     assert kinds["left"] == kinds["hidden"] == ["seen", "gap", *["unseen"] * 4]
 
 
-def test_elmos_way_has_the_two_readers_the_product_and_the_argument():
+def test_elmos_way_has_the_two_readers_the_two_joined_and_the_argument():
     at = visit("compare", text=TEXT, at="2", view="ELMo's way")
     cards = drawn(at, "compare")["cards"]
     assert [card["reader"] for card in cards] == ["left", "right", "elmo", "both"]
-    assert "from their product" in said(at)
+    assert "from the two joined" in said(at)
 
 
 @pytest.mark.parametrize(("model", "view", "first", "others"), [
@@ -126,7 +126,7 @@ def test_a_reveal_of_many_words_says_that_its_last_step_joins_them():
 
 def test_surprise_draws_every_reader_with_its_total():
     at = visit("compare", text=TEXT, view="Surprise")
-    assert drawn_names(at) == ["BERT, both ways", "GPT, left only", "ELMo's way: the product"]
+    assert drawn_names(at) == ["BERT, both ways", "GPT, left only", "ELMo's way: joined at the end"]
     assert said(at).count(" nats</b>") == 5
     assert not json.loads(at.get("plotly_chart")[0].proto.spec)["layout"]["showlegend"]
     at = visit("compare", text=TEXT, view="Surprise", readers="Right to left")

@@ -81,7 +81,7 @@ def test_judging_compares_good_with_bad(engine, readers):
     assert compare_pairs.overall(parts).count == 3
 
 
-def test_the_product_of_two_readers_judges_token_by_token(engine, readers):
+def test_two_readers_joined_judge_token_by_token(engine, readers):
     text = "the dog barked"
     score = compare_pairs.joined_likelihoods(engine, readers.left, readers.right, [text])[0]
     total = 0.0

@@ -108,6 +108,17 @@ def test_masked_surprise_agrees_with_each_single_question(engine, readers):
             assert found[reader].nats[position - 1] == pytest.approx(-readings[reader].log_likelihood, abs=1e-5)
 
 
+def test_an_unknown_word_surprises_nobody(engine, readers):
+    text = "the dog \u4e2d barked"
+    tokens = engine.loaded(readers.masked).tokenizer.encode(text).tokens
+    assert tokens[3] == "[UNK]"
+    for found in surprise.surprises(engine, text, None, readers):
+        assert found.tokens == tuple(t for t in tokens[1:-1] if t != "[UNK]")
+        assert (found.places[2], found.length) == (4, len(tokens) - 3)
+    with pytest.raises(ValueError, match="nothing to score"):
+        surprise.surprises(engine, "\u4e2d", None, readers)
+
+
 def test_surprise_without_a_right_to_left_model(engine, readers):
     found = surprise.surprises(engine, SENTENCE, None, Readers(readers.masked, readers.left))
     assert [s.reader for s in found] == ["both", "hidden", "left"]
@@ -148,7 +159,7 @@ def test_a_cut_sum_is_of_the_first_pieces_and_says_so(engine, readers, monkeypat
 def test_other_pieces_are_scored_over_the_same_stretch_of_text(engine, readers, family):
     others = Readers(readers.masked, family("GPT-2"))
     masked, other = (engine.loaded(name).tokenizer.encode(SENTENCE) for name in (others.masked, others.left))
-    places = surprise.places_within(other, masked, 3)
+    places = surprise.places_within(other.content, other, masked, 3)
     end = masked.offsets[3][1]
     assert SENTENCE[:end] == "The dog barked"
     assert all(other.offsets[n][0] < end for n in places)

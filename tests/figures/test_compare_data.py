@@ -159,7 +159,7 @@ def test_the_argument_is_weighed_in_nats():
     line = compare_cards.elmo_line(four, "dog")
     assert "**for** the paper" in line
     assert f"({np.log(4):.1f} nats apart)" in line
-    assert "20 % from the left, 30 % from the right, **10 %** from their product and **40 %** both ways" in line
+    assert "20 % from the left, 30 % from the right, **10 %** from the two joined and **40 %** both ways" in line
     alike = compare_cards.elmo_line(four | {"elmo": reading("elmo", [0.65, 0.35])}, "dog")
     assert alike.startswith("Neither for nor against")
     assert compare_cards.elmo_line({n: r for n, r in four.items() if n != "left"}, "dog") == ""

@@ -30,8 +30,9 @@ ARGUMENT = (
 )
 
 CAUTION = (
-    "To be fair to ELMo: the plain product counts how common a word is twice, once for each reader, which favours "
-    "words like “the”; a trained join could correct that."
+    "To be fair to ELMo: each reader's last layer adds a fixed number for every word piece, its bias, larger for "
+    "common words. Multiplying the two lists would count it twice and favour words like “the”; here it counts once, as "
+    "in one layer over both readers. A layer trained on both could do better still."
 )
 
 
@@ -77,7 +78,7 @@ def side_by_side(here: Here) -> None:
 
 
 def elmo(here: Here) -> None:
-    """Left and right readers alone, their product, and both ways in every layer."""
+    """Left and right readers alone, the two joined, and both ways in every layer."""
     asked = ask(here, with_guesses=True)
     readings = mount(asked, ("left", "right", "elmo", "both"))
     say(cards.elmo_line(readings, asked.word))

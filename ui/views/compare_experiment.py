@@ -28,7 +28,7 @@ class Job:
     """A visitor's run of the experiment; lives in their session.
 
     Attributes:
-        models: judge -> its model, or the two models whose product judges.
+        models: judge -> its model, or the two models that judge joined.
         looks: judge -> the reader whose colour it has.
         pairs: to be judged, phenomena taking turns.
         right: judge -> verdicts so far, in the order of `pairs`.
@@ -71,13 +71,13 @@ def experiment(here: Here) -> None:
     tables.show(Numbers("One pair of each phenomenon", ("phenomenon", "asks whether", "good", "bad"), pairs),
                 summary="One pair of each phenomenon")
     say("One-way models are scored by log-likelihood, BERT by pseudo-log-likelihood (one piece masked at a time), "
-        "ELMo's way by the product of the two one-way readers at each token. "
+        "ELMo's way by the two one-way readers joined at each token. "
         "Whiskers are Wilson's 95 % intervals: with few pairs they are wide, and a difference well inside them may be "
         "chance.", "cmp-small")
 
 
 def _begin(readers: Readers, each: int) -> None:
-    """Start anew with every model that is here, and the product of the two one-way readers if both are."""
+    """Start anew with every model that is here, and the two one-way readers joined if both are."""
     parts = {"both": (readers.masked,), "left": (readers.left,), "right": (readers.right,)}
     parts = {reader: models for reader, models in parts.items() if models[0]}
     if {"left", "right"} <= parts.keys() and _share_pieces(readers):

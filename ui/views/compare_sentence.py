@@ -51,7 +51,7 @@ def surprise_of_all(here: Here) -> None:
     what = PART if found[0].is_cut else "the sentence"
     say(f"Only the one-way sums are minus the log-probability of {what}. BERT guesses each token with all the "
         "others in sight, so its sum is minus a *pseudo*-log-likelihood, as a rule lower, and no probability of "
-        "anything. The product of the two one-way readers sees both sides of each token too.", "cmp-small")
+        "anything. The two one-way readers joined see both sides of each token too.", "cmp-small")
 
 
 def _drawn(found: list[Surprise]) -> list[Surprise]:

@@ -10,7 +10,7 @@ from bert_core.counting import counted
 from bert_core.figures import masking as figures
 from bert_core.measures import masking as rule
 from bert_core.measures import predictions
-from bert_core.measures.surprise import known_places, masked_one_at_a_time, masked_surprise, most_scored
+from bert_core.measures.surprise import masked_one_at_a_time, masked_surprise, most_scored, scored_places
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
@@ -134,7 +134,7 @@ def simulator(here: Here) -> None:
 def pseudo_perplexity(here: Here) -> None:
     """Each piece hidden alone, all others in sight: its probability on its chip."""
     encoding = here.encoding
-    known = known_places(encoding)
+    known = scored_places(encoding, state.loaded(here.model).tokenizer)
     places = known[:most_scored(state.loaded(here.model).config, len(encoding), kinds=1)]
     if not places:
         notices.note("There is nothing to score: type a sentence.")
