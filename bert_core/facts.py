@@ -61,10 +61,6 @@ class PaperTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def records(self) -> list[dict[str, str]]:
-        """One dictionary a row, for a data frame."""
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
-
 
 @functools.cache
 def paper_tables() -> tuple[PaperTable, ...]:

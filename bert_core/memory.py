@@ -76,7 +76,7 @@ class Blocks:
             if _ADVICE is not None:
                 pages.madvise(_ADVICE)
         handed_out = (ctypes.c_char * wanted).from_buffer(pages)
-        weakref.finalize(handed_out, self._give_back, pages).atexit = False
+        weakref.finalize(handed_out, self._give_back, pages).atexit = False  # at the end nobody takes pages any more
         return handed_out
 
     def _give_back(self, pages: mmap.mmap) -> None:

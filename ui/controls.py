@@ -63,13 +63,9 @@ def choice(
                         label_visibility=shown, bind="query-params")
 
 
-def row(align: str = "bottom") -> DeltaGenerator:
-    """A container whose widgets stand side by side: `with controls.row(): ...`
-
-    Args:
-        align: 'bottom', or 'center' beside a view switch, which has no label.
-    """
-    return st.container(horizontal=True, vertical_alignment=align, gap="medium")
+def row() -> DeltaGenerator:
+    """A container whose widgets stand side by side: `with controls.row(): ...`"""
+    return st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
 
 
 def view(options: Sequence[str], key: str = "view", label: str = "View") -> str:

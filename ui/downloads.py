@@ -163,11 +163,11 @@ def _arrived(slot: str, job: Download, use: Callable[[str], None] | None) -> Non
         drop(slot)
         st.rerun()
     st.caption(f"{job.name} is here.")
-    if st.button("Use it", key=f"{slot}_use", type="primary", on_click=_take, args=(slot, use)):
+    if st.button("Use it", key=f"{slot}_use", type="primary", on_click=_take, args=(slot, job.name, use)):
         st.rerun()
 
 
-def _take(slot: str, use: Callable[[str], None]) -> None:
-    name = st.session_state[slot].name
+def _take(slot: str, name: str, use: Callable[[str], None]) -> None:
+    """The visitor's model from now on; a second click, sent before the first was answered, changes nothing more."""
     drop(slot)
     use(name)

@@ -120,7 +120,7 @@ def waits_for(model: str) -> bool:
     return model != settings.default_model() and model not in own_models() and settings.must_be_fetched(model)
 
 
-@st.cache_resource(show_spinner="Loading the model …", max_entries=2)
+@st.cache_resource(show_spinner="Loading the model …", max_entries=1)
 def engine() -> Engine:
     """The engine of this process, as the pages use it."""
     return start_engine()

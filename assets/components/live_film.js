@@ -99,8 +99,8 @@ function says(panel, film, state) {
   const bars = child(panel, "div", "film-bars");
   bars.replaceChildren(...film.gaps.slice(0, 3).flatMap((at, gap) => gapBars(best[gap], film.gaps.length > 1 ? `gap at ${at}` : "")));
   if (!film.gaps.length) bars.replaceChildren(make("p", "film-hint", hint(film)));
-  numbersTable(panel, "First guess at each checkpoint", ["steps", ...film.gaps.map((g) => `gap at ${g}`), "probability"],
-    () => film.steps.map((s, f) => [String(s), ...film.guesses[f].map((g) => g[0][0]), film.guesses[f][0]?.[0][1] ?? ""]));
+  numbersTable(panel, "First guess at each checkpoint", ["steps", ...film.gaps.flatMap((g) => [`gap at ${g}`, "probability"])],
+    () => film.steps.map((s, f) => [String(s), ...film.guesses[f].flatMap((g) => g[0])]));
 }
 
 // The bars of one gap, under its name where there are several.

@@ -21,9 +21,9 @@ _PARTS = {
 }
 
 
-def work_info(config: BertConfig, lengths: Sequence[int] = LENGTHS) -> list[Work]:
-    """Operations at each length, without the vocabulary projection."""
-    return [forward_work(config, n) for n in lengths]
+def work_info(config: BertConfig) -> list[Work]:
+    """Operations at each of LENGTHS, without the vocabulary projection."""
+    return [forward_work(config, n) for n in LENGTHS]
 
 
 def work_figure(config: BertConfig) -> go.Figure:
@@ -44,9 +44,9 @@ def work_figure(config: BertConfig) -> go.Figure:
     return figure
 
 
-def memory_info(config: BertConfig, lengths: Sequence[int] = LENGTHS) -> list[Memory]:
-    """Bytes of all activations at each length, fp32."""
-    return [activation_memory(config, n) for n in lengths]
+def memory_info(config: BertConfig) -> list[Memory]:
+    """Bytes of all activations at each of LENGTHS, fp32."""
+    return [activation_memory(config, n) for n in LENGTHS]
 
 
 def memory_figure(config: BertConfig) -> go.Figure:

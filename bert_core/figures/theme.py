@@ -52,7 +52,7 @@ def probability_scale(ink: str) -> list[list]:
 
 
 def signed_scale(ink: str) -> list[list]:
-    """Blue, the page's colour at 0, red, by |v| to the power of 0.8; always symmetric about 0 (`signed_range`)."""
+    """Blue, the page's colour at 0, red, by |v| to the power of 0.8; always with zmin=-1, zmax=1."""
     scale = []
     for sign, end in zip((-1, 1), _ENDS[ink], strict=True):
         sizes = [n / 10 for n in range(11)][::sign]
@@ -90,12 +90,6 @@ def _on_dark(value: Any) -> Any:
 def css(colour: str) -> str:
     """A colour for the page's own HTML, where the browser knows which theme it shows."""
     return f"light-dark({colour}, {ON_DARK.get(colour, colour)})"
-
-
-def signed_range(low: float, high: float) -> tuple[float, float]:
-    """The smallest range about 0 that holds low and high."""
-    limit = max(abs(low), abs(high), 1e-12)
-    return -limit, limit
 
 
 def style(figure: go.Figure, x: str = "", y: str = "", height: int = 420) -> go.Figure:

@@ -54,16 +54,15 @@ class Disagreement(NamedTuple):
     """Rank correlations between the accounts, and the token they differ on most.
 
     Attributes:
-        leaving_gradients, leaving_attention, gradients_attention: Spearman
-            correlation of the sizes over the content tokens, -1 to 1; None
-            with fewer than three tokens or where one account is constant.
+        leaving_gradients, leaving_attention: Spearman correlation of the
+            sizes over the content tokens, -1 to 1; None with fewer than three
+            tokens or where one account is constant.
         position: of the token whose ranks differ most.
         ranks: its rank, 1 the largest, by leaving out, gradients, attention.
     """
 
     leaving_gradients: float | None
     leaving_attention: float | None
-    gradients_attention: float | None
     position: int
     ranks: tuple[int, int, int]
 
@@ -117,7 +116,7 @@ def disagreement(influence: Influence) -> Disagreement | None:
                 for a in (influence.left_out, influence.gradients, influence.attention)]
     ranks = np.stack([ranks_of(a) for a in accounts])  # (3, tokens)
     widest = int(np.ptp(ranks, axis=0).argmax())
-    pairs = [rank_correlation(accounts[a], accounts[b]) for a, b in ((0, 1), (0, 2), (1, 2))]
+    pairs = [rank_correlation(accounts[a], accounts[b]) for a, b in ((0, 1), (0, 2))]
     return Disagreement(*pairs, places[widest], tuple(int(r) for r in ranks[:, widest]))
 
 

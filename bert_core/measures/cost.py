@@ -22,6 +22,7 @@ from bert_core.load import Loaded
 
 #: Tokens of each sentence when batches are measured.
 BATCH_TOKENS = 32
+FP32_BYTES = 4
 
 
 class Work(NamedTuple):
@@ -74,18 +75,18 @@ class Memory(NamedTuple):
         return float(sum(self))
 
 
-def activation_memory(config: BertConfig, tokens: int, bytes_each: int = 4) -> Memory:
-    """Bytes of what a Trace keeps of one sentence.
+def activation_memory(config: BertConfig, tokens: int) -> Memory:
+    """Bytes of what a Trace keeps of one sentence, fp32.
 
     What PyTorch saves for the backward pass is another set of about this size (twin-bert at 64, 256 and 510 tokens:
     1.3, 0.9 and 0.8 of it): two n I and one H n^2 a layer, and more of n D.
     """
     n, d, layers = tokens, config.hidden_size, config.num_hidden_layers
     return Memory(
-        hidden=float((layers + 1) * n * d * bytes_each),
-        projections=float(5 * layers * n * d * bytes_each),
-        attention=float(2 * layers * config.num_attention_heads * n * n * bytes_each),
-        feed_forward=float(layers * n * config.intermediate_size * bytes_each),
+        hidden=float((layers + 1) * n * d * FP32_BYTES),
+        projections=float(5 * layers * n * d * FP32_BYTES),
+        attention=float(2 * layers * config.num_attention_heads * n * n * FP32_BYTES),
+        feed_forward=float(layers * n * config.intermediate_size * FP32_BYTES),
     )
 
 

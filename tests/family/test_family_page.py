@@ -111,6 +111,25 @@ def test_two_measure_one_after_the_other_and_share_what_was_found(monkeypatch, n
     assert len(waiting) == 2
 
 
+def test_who_leaves_while_waiting_keeps_nobody_else_out(monkeypatch, nothing_measured):
+    lock = family_cost._kept().lock
+
+    class Left(Exception):
+        """What Streamlit raises at the end of a spinner whose visitor is gone."""
+
+    @contextlib.contextmanager
+    def spinner(line):
+        lock.release()  # the other's measurement ends
+        yield
+        raise Left
+
+    monkeypatch.setattr(family_cost.st, "spinner", spinner)
+    lock.acquire()  # another visitor measures
+    with pytest.raises(Left), family_cost._alone():
+        pass
+    assert not lock.locked()
+
+
 def test_who_measures_lets_others_draw(monkeypatch, nothing_measured):
     turns = Turns(1, patience=10)
     monkeypatch.setattr(family_cost, "TURNS", turns)

@@ -246,13 +246,6 @@ def test_the_space_has_one_scale_on_both_axes_and_a_colour_a_class():
 # --- theme ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("low", "high", "limit"), [
-    (-2.0, 1.0, 2.0), (-1.0, 3.0, 3.0), (0.5, 1.0, 1.0), (0.0, 0.0, 1e-12),
-])
-def test_a_signed_range_is_the_smallest_about_nought(low, high, limit):
-    assert theme.signed_range(low, high) == (-limit, limit)
-
-
 def test_a_colour_in_html_follows_the_page():
     assert theme.css(theme.ONE_WAY) == "light-dark(#D55E00, #F0894A)"
     assert theme.css("#123456") == "light-dark(#123456, #123456)"

@@ -2,9 +2,11 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -55,6 +57,49 @@ def wait_for(desk: TrainingDesk, run_id: str, visitor: str, condition) -> Status
             return status
         time.sleep(0.05)
     raise AssertionError(f"still {status}")
+
+
+def test_a_closed_desk_takes_no_run_and_starts_no_trainer(desk):
+    run_id = start(desk, "ann")
+    desk.close()
+    with pytest.raises(ValueError, match="the server is stopping"):
+        start(desk, "ann")
+    assert not desk.command("ann", run_id, "pause")
+    assert (desk.pid, len(desk), desk.root.exists()) == (None, 0, False)
+
+
+def test_a_look_that_waited_while_the_desk_closed_looks_no_more(desk, monkeypatch):
+    looks = []
+    monkeypatch.setattr(desks, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(desk, "look_once", lambda: looks.append(desk._closing.is_set()))
+    desk._keeper.join(0)
+    keeper = threading.Thread(target=desk._look_after, daemon=True)
+    with desk._lock:
+        keeper.start()
+        time.sleep(0.1)  # it waits for the lock now
+        desk.close()
+    keeper.join(10)
+    assert not keeper.is_alive()
+    assert True not in looks
+
+
+def test_a_trainer_that_does_not_listen_is_not_told_again_and_again_who_is_watched(desk, monkeypatch):
+    start(desk, "ann")
+    sent = []
+    monkeypatch.setattr(desk, "_send", sent.append)
+    monkeypatch.setattr(type(desk._commands), "is_behind", property(lambda self: True))
+    for _ in range(10):
+        desk.look_once()
+    assert not sent
+    monkeypatch.setattr(type(desk._commands), "is_behind", property(lambda self: False))
+    desk.look_once()
+    assert [command["do"] for command in sent] == ["seen"]
+
+
+def test_a_root_that_was_cleaned_away_is_made_again_for_its_owner_alone(desk):
+    shutil.rmtree(desk.root, ignore_errors=True)
+    start(desk, "ann")
+    assert desk.root.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_run_is_trained_to_the_end_by_one_modest_process(desk, monkeypatch):

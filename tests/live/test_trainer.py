@@ -135,6 +135,25 @@ def test_a_run_whose_files_are_gone_stops_without_harm_to_the_next(trainer):
     assert good.status().state == "done"
 
 
+@pytest.mark.parametrize(("command", "state"), [("pause", "paused"), ("stop", "stopped"), (None, "stopped")])
+def test_a_run_that_can_not_report_keeps_no_other_from_training(trainer, monkeypatch, command, state):
+    made, begin = trainer
+    broken, good = begin(1, steps=50), begin(2, steps=1)
+    made.work()
+
+    def fails():
+        raise ValueError("no such frame")
+
+    monkeypatch.setattr(made.queue[0].run, "report", fails)
+    if command:
+        made.obey(json.dumps({"do": command, "run": f"{1:032x}"}))
+    else:
+        made.queue[0].lease = 0.0
+    while not good.status().ended:
+        made.work()
+    assert (broken.status().state, good.status().state) == (state, "done")
+
+
 def test_an_end_that_a_full_disk_did_not_take_is_told_later(trainer, monkeypatch):
     made, begin = trainer
     monkeypatch.setattr(worker, "REPORT_EVERY", -1.0)

@@ -149,3 +149,14 @@ def test_what_is_noted_is_bounded(monkeypatch, calls):
     for tab in ("gone", "a", "b", "c"):
         sit(monkeypatch, one, tab, "ROOM1")
     assert set(one._waiting) == {"a", "b", "c"}
+
+
+def test_a_room_that_was_called_long_ago_is_remembered_no_more(filled, calls):
+    async def lesson():
+        filled.ring("ROOM2")
+        await asyncio.sleep(2 * EVERY + HEAD_START)
+        filled.ring("ROOM1")
+
+    ring(filled, lesson)
+    assert [tab for tab, _, _ in calls] == ["c", "a", "b"]
+    assert list(filled._called) == ["ROOM1"]

@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from bert_core import LoadError, hub
 from tests.payloads import is_ready, said, visit
@@ -136,3 +137,26 @@ def test_no_request_of_a_page_downloads(far):
         state.engine().loaded("someone/else")
     assert settings.must_be_fetched("someone/else")
     assert not settings.must_be_fetched("twin-bert")
+
+
+def _arrived_page():
+    """A finished download and its button, as a script of its own."""
+    import streamlit as st
+
+    from ui import downloads
+
+    if "slot" not in st.session_state and "used" not in st.session_state:
+        job = downloads.Download("someone/tiny")
+        job.state = "finished"
+        st.session_state["slot"] = job
+    downloads.show("slot", use=lambda name: st.session_state.update(used=name))
+
+
+def test_a_second_click_on_use_it_before_the_first_is_answered_is_no_error():
+    at = AppTest.from_function(_arrived_page).run()
+    button(at, "Use it").click()
+    twice = at._tree.get_widget_states()
+    for _ in range(2):
+        at._run(twice)
+        assert not at.exception
+    assert at.session_state["used"] == "someone/tiny"

@@ -122,10 +122,13 @@ def _measure(name: str, loaded: Loaded) -> Measured:
 def _alone() -> Iterator[None]:
     """One measurement at a time: two at once would share the processor, and both times would be wrong."""
     lock = _kept().lock
-    if not lock.acquire(blocking=False):
-        with st.spinner(f"Another visitor is measuring; yours begins after that, in {BUDGET:.0f} seconds at most …"):
-            lock.acquire()
+    held = lock.acquire(blocking=False)
     try:
+        if not held:
+            wait = f"Another visitor is measuring; yours begins after that, in {BUDGET:.0f} seconds at most …"
+            with st.spinner(wait):
+                held = lock.acquire()  # the spinner's end raises where this visitor has left meanwhile
         yield
     finally:
-        lock.release()
+        if held:
+            lock.release()

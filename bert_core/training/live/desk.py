@@ -115,15 +115,18 @@ class TrainingDesk:
             The run's id.
 
         Raises:
-            ValueError: the disk takes no files.
+            ValueError: the disk takes no files, or the server is stopping.
         """
         with self._lock:
+            if self._closing.is_set():
+                raise ValueError("the server is stopping; nothing is trained any more")
             self._running_process()
             self._stop_running(owner)
             run_id = secrets.token_hex(16)
             folder = RunFolder(self.root / run_id)
             try:
-                folder.path.mkdir(parents=True)
+                self.root.mkdir(mode=0o700, parents=True, exist_ok=True)  # what cleans /tmp may have taken it
+                folder.path.mkdir()
                 folder.write("spec.json", to_json(spec).encode())
                 for name, text in (files or {}).items():
                     folder.write(name, text.encode())
@@ -140,7 +143,7 @@ class TrainingDesk:
         """Steer a run: one of COMMANDS; False if it isn't this visitor's to steer."""
         with self._lock:
             entry = self._entries.get(run_id)
-            if entry is None or entry.owner != owner or what not in COMMANDS:
+            if entry is None or entry.owner != owner or what not in COMMANDS or self._closing.is_set():
                 return False
             if what in ("play", "step") and not entry.ended:
                 self._stop_running(owner, but=run_id)
@@ -234,6 +237,8 @@ class TrainingDesk:
     def _look_after(self) -> None:
         while not self._closing.wait(LOOK_EVERY):
             with self._lock:
+                if self._closing.is_set():  # while it waited for the lock: a look could start another trainer
+                    return
                 try:
                     self.look_once()
                 except Exception:  # one look in vain (a full disk, say) must not be the last
@@ -333,6 +338,7 @@ class TrainingDesk:
         atexit.unregister(self.close)
         with self._lock:  # not in the middle of a look, which would start another trainer
             self._dismiss()
+            self._entries.clear()
             shutil.rmtree(self.root, ignore_errors=True)
             if self._claim is not None:
                 self._claim.release()

@@ -25,8 +25,7 @@ from bert_core.loading.files import patiently, put_in_place, write_tensors
 from bert_core.training.live.moves import pack, unpack
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
-#: A run that is not one of ENDED still wants the trainer.
-STATES = ("waiting", "running", "paused", "done", "stopped", "failed")
+#: States from which a run does not go on; in the others it still wants the trainer.
 ENDED = ("done", "stopped", "failed")
 
 
@@ -39,7 +38,7 @@ class Status:
     """Where a run is.
 
     Attributes:
-        state: one of STATES.
+        state: 'waiting', 'running', 'paused', or one of ENDED.
         step, steps: optimiser steps done and planned.
         work: seconds of the trainer's own processor time spent on it.
         seconds: seconds of the clock while it was running.

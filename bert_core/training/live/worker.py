@@ -239,7 +239,7 @@ class Trainer:
 def _report(job: Job) -> None:
     """Write results, if the run has begun and its visitor has not left meanwhile."""
     if job.run is not None:
-        with contextlib.suppress(OSError, MemoryError):
+        with contextlib.suppress(Exception):  # a run that can't tell is paused or ended all the same; the others go on
             job.run.report()
 
 
