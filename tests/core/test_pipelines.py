@@ -147,7 +147,5 @@ def test_windows_cover_a_long_context_and_the_best_of_all_wins(tiny_qa):
     best = tasks.best_answers(windows, context, top=7)
     assert best[0].score == max(np.nanmax(grid.scores) for grid in grids)
     assert len({(one.start, one.end) for one in best}) == 7
-    total = sum(np.sum(grid.start) for grid in grids)
-    assert 0 < total < 1  # [CLS] of each window has the rest
     for grid in grids:
         assert np.isnan(grid.scores[np.tril_indices(len(grid.tokens), -1)]).all()
