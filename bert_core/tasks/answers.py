@@ -40,7 +40,7 @@ class Window:
         question: as the model read it (a long one is cut).
         start, end: the stretch, in code points of the whole context.
         trace: the run, with start_logits and end_logits (T,).
-        positions: (C,) token positions of the context, where answers may be.
+        positions: (C,) token positions of the context, where answers may be; C > 0, tokens of spaces are left out.
     """
 
     question: str
@@ -121,9 +121,11 @@ def answer_windows(
     requests = [TraceRequest(question, context[a:b], model=model, parts=parts) for a, b in spans]
     windows = []
     for (start, end), trace in zip(spans, engine.run_many(requests, visitor), strict=True):
-        inside = tuple(n for n in trace.encoding.content if trace.encoding.sequence_ids[n] == 1)
-        windows.append(Window(question, start, end, trace, inside))
-    if not any(window.positions for window in windows):
+        inside = tuple(n for n in trace.encoding.content if trace.encoding.sequence_ids[n] == 1
+                       and context[start:end][slice(*trace.encoding.offsets[n])].strip())
+        if inside:
+            windows.append(Window(question, start, end, trace, inside))
+    if not windows:
         raise ValueError("the context has no token to answer with")
     return tuple(windows)
 

@@ -41,6 +41,17 @@ def test_an_entity_s_score_is_the_mean_of_its_words():
     assert found.score == pytest.approx(0.7)
 
 
+@pytest.mark.parametrize("aggregation", entities.AGGREGATIONS)
+def test_a_word_of_spaces_alone_is_none(aggregation):
+    text = "Anna   Smith"
+    found = [entities._labelled(piece, span, n, np.array([0.1, 0.1, 0.8]), LABELS)
+             for n, (piece, span) in enumerate([("Anna", (0, 4)), ("\u0120", (4, 6)), ("\u0120Smith", (6, 12))])]
+    words = entities.merge_words(text, found, LABELS, aggregation)
+    assert [word.start for word in words] == [0, 6]
+    assert [one.text for one in entities.group_entities(text, words)] == ["Anna   Smith"]
+    assert entities.merge_words(text, found[1:2], LABELS, aggregation) == ()
+
+
 def labelled(*labels: str) -> list[tuple[str, str]]:
     """Entities of words 'a b c ...' that have these labels."""
     text = " ".join("abcdefgh"[:len(labels)])
