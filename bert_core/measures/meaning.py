@@ -18,6 +18,11 @@ from bert_core.measures.similarity import cosine_matrix, cosine_to
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Array, Trace
 
+#: A character that ends no word by itself and needs no space beside it: Thai, Lao, Burmese, Khmer, Hiragana, Chinese.
+#: Katakana is not among them: a word of it ends where another script begins.
+SPACELESS = ("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+             "\U00020000-\U0003ffff]")
+
 
 class Occurrence(NamedTuple):
     """One word in one sentence.
@@ -79,10 +84,13 @@ class ByLayer(NamedTuple):
 def word_places(encoding: Encoding, word: str) -> Iterator[tuple[int, int, tuple[int, ...]]]:
     """Where a word stands in the first sentence: (start, end, token positions).
 
-    Whole words, any case. What the model's limit cut off is not found.
+    Whole words, any case; in a script without spaces any stretch may be a word. What the model's limit cut off is not
+    found.
     """
-    pattern = rf"(?<!\w){re.escape(word.strip())}(?!\w)"
-    for found in re.finditer(pattern, encoding.text, re.IGNORECASE):
+    word = word.strip()
+    before = "" if re.match(SPACELESS, word) else rf"(?:(?<!\w)|(?<={SPACELESS}))"
+    behind = "" if re.search(rf"{SPACELESS}\Z", word) else rf"(?:(?!\w)|(?={SPACELESS}))"
+    for found in re.finditer(before + re.escape(word) + behind, encoding.text, re.IGNORECASE):
         positions = tuple(
             n for n, (start, end) in enumerate(encoding.offsets)
             if encoding.sequence_ids[n] == 0 and start < found.end() and end > found.start()

@@ -7,6 +7,7 @@ all windows wins (Devlin et al. 2018, section 4.2).
 from __future__ import annotations
 
 import bisect
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,7 +40,7 @@ class Window:
         question: as the model read it (a long one is cut).
         start, end: the stretch, in code points of the whole context.
         trace: the run, with start_logits and end_logits (T,).
-        positions: (C,) token positions of the context, where answers may be.
+        positions: (C,) token positions of the context, where answers may be; C > 0, tokens of spaces are left out.
     """
 
     question: str
@@ -56,8 +57,8 @@ class Answer:
     Attributes:
         start, end: code points of the whole context, end exclusive.
         score: p(start) x p(end), 0 to 1, each a softmax over [CLS] and the
-            context tokens of all windows.
-        window: index of the window that it was found in.
+            context tokens of all windows, each token in it once.
+        window: index of the window that it was found in, of several the one with most context around it.
         tokens: (start, end) token positions in that window, both inclusive.
     """
 
@@ -120,9 +121,11 @@ def answer_windows(
     requests = [TraceRequest(question, context[a:b], model=model, parts=parts) for a, b in spans]
     windows = []
     for (start, end), trace in zip(spans, engine.run_many(requests, visitor), strict=True):
-        inside = tuple(n for n in trace.encoding.content if trace.encoding.sequence_ids[n] == 1)
-        windows.append(Window(question, start, end, trace, inside))
-    if not any(window.positions for window in windows):
+        inside = tuple(n for n in trace.encoding.content if trace.encoding.sequence_ids[n] == 1
+                       and context[start:end][slice(*trace.encoding.offsets[n])].strip())
+        if inside:
+            windows.append(Window(question, start, end, trace, inside))
+    if not windows:
         raise ValueError("the context has no token to answer with")
     return tuple(windows)
 
@@ -174,23 +177,76 @@ def answer_probabilities(windows: Sequence[Window]) -> list[tuple[np.ndarray, np
     """Start and end probability (C,) of each window's context tokens.
 
     One softmax over all windows together, each with its [CLS], so that a
-    window without an answer can't win by being alone with itself.
+    window without an answer can't win by being alone with itself. A token of
+    several windows is in it once and has one probability in all of them, so
+    that p(start) x p(end) of all spans add up to 1 at most.
     """
+    copies = _copies_that_count(windows)
     result = []
     for name in ("start_logits", "end_logits"):
-        logits = candidate_logits(windows, name)
-        ends = np.cumsum([len(row) for row in logits])[:-1]
-        result.append([row[1:] for row in np.split(softmax(np.concatenate(logits)), ends)])
+        of_all = np.zeros(len(copies))
+        of_all[np.unique(copies)] = softmax(candidate_logits(windows, name))
+        result.append([row[1:] for row in _by_window(of_all[copies], windows)])
     return list(zip(*result, strict=True))
 
 
-def candidate_logits(windows: Sequence[Window], name: str) -> list[np.ndarray]:
-    """The logits that share a softmax, one array (1 + C,) a window: its [CLS], then its context tokens.
+def candidate_logits(windows: Sequence[Window], name: str) -> np.ndarray:
+    """The logits that share a softmax: each window's [CLS], and its context tokens that count in it.
 
     Args:
         name: 'start_logits' or 'end_logits'.
     """
-    return [window.trace.arrays[name][[0, *window.positions]] for window in windows]
+    logits = [window.trace.arrays[name][[0, *window.positions]] for window in windows]
+    return np.concatenate(logits)[np.unique(_copies_that_count(windows))]
+
+
+def counted_positions(windows: Sequence[Window]) -> list[tuple[int, ...]]:
+    """Of each window's positions, those of the tokens that count in this window, not in another."""
+    copies = _copies_that_count(windows)
+    own = _by_window(copies == np.arange(len(copies)), windows)
+    return [tuple(np.array(window.positions, int)[row[1:]].tolist()) for window, row in zip(windows, own, strict=True)]
+
+
+def _copies_that_count(windows: Sequence[Window]) -> np.ndarray:
+    """For each window's [CLS] and context tokens, all in a row (N,), the index there of the copy that counts.
+
+    A token of several windows counts where it has most context, the smaller of
+    the tokens before and after it (google-research/bert run_squad.py,
+    `_check_is_max_context`). A [CLS] is its own window's alone.
+    """
+    names: list[tuple[int, ...]] = []
+    around: list[int] = []
+    for index, window in enumerate(windows):
+        names += [(index,), *_token_names(window)]
+        around += [0, *(_context(place, place, window) for place in range(len(window.positions)))]
+    best: dict[tuple[int, ...], int] = {}
+    for n, name in enumerate(names):
+        if name not in best or around[n] > around[best[name]]:
+            best[name] = n
+    return np.array([best[name] for name in names])
+
+
+def _token_names(window: Window) -> list[tuple[int, ...]]:
+    """What a window's context tokens are in every window: start and end in the context, and which one there.
+
+    Several tokens of one character, such as the bytes of an emoji, have the same start and end.
+    """
+    seen: Counter[tuple[int, int]] = Counter()
+    names = []
+    for start, end in (window.trace.encoding.offsets[n] for n in window.positions):
+        names.append((window.start + start, window.start + end, seen[start, end]))
+        seen[start, end] += 1
+    return names
+
+
+def _context(first: int, last: int, window: Window) -> int:
+    """The smaller of the numbers of context tokens before and after a span of them."""
+    return min(first, len(window.positions) - 1 - last)
+
+
+def _by_window(row: np.ndarray, windows: Sequence[Window]) -> list[np.ndarray]:
+    """(N,) of all windows' [CLS] and context tokens -> (1 + C,) of each."""
+    return np.split(row, np.cumsum([1 + len(window.positions) for window in windows])[:-1])
 
 
 def answer_grids(windows: Sequence[Window], max_answer: int = MAX_ANSWER) -> tuple[AnswerGrid, ...]:
@@ -209,24 +265,25 @@ def answer_grids(windows: Sequence[Window], max_answer: int = MAX_ANSWER) -> tup
 def best_answers(
     windows: Sequence[Window], context: str, top: int = 5, max_answer: int = MAX_ANSWER
 ) -> tuple[Answer, ...]:
-    """The `top` best spans over all windows, a span counted once.
+    """The `top` best spans over all windows, a span counted once, in the window that gives it most context.
 
     Args:
         max_answer: longest answer, in tokens.
     """
-    found: dict[tuple[int, int], Answer] = {}
-    for index, grid in enumerate(answer_grids(windows, max_answer)):
+    found: dict[tuple[int, int], tuple[float, int, Answer]] = {}  # score, context around it
+    for index, (window, grid) in enumerate(zip(windows, answer_grids(windows, max_answer), strict=True)):
         if not grid.tokens:
             continue
         flat = np.nan_to_num(grid.scores, nan=-1.0).ravel()
         for place in np.argsort(-flat, kind="stable")[: 4 * top]:
             if flat[place] < 0:
                 break
-            one = _answer(windows[index], index, context, divmod(int(place), len(grid.tokens)), float(flat[place]))
-            span = (one.start, one.end)
-            if span not in found or found[span].score < one.score:
-                found[span] = one
-    return tuple(sorted(found.values(), key=lambda one: -one.score)[:top])
+            pair = divmod(int(place), len(grid.tokens))
+            one = _answer(window, index, context, pair, float(flat[place]))
+            worth = (one.score, _context(*pair, window))
+            if (one.start, one.end) not in found or worth > found[one.start, one.end][:2]:
+                found[one.start, one.end] = (*worth, one)
+    return tuple(sorted((one for *_, one in found.values()), key=lambda one: -one.score)[:top])
 
 
 def _answer(window: Window, index: int, context: str, pair: tuple[int, int], score: float) -> Answer:

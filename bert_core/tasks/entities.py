@@ -65,7 +65,7 @@ class Reading:
     """A text read for entities: what each token was taken for, and what comes of it.
 
     Attributes:
-        words: as decoded; with the aggregation 'simple' they are the tokens.
+        words: as decoded; with the aggregation 'simple' they are the tokens. Those of spaces alone are left out.
     """
 
     text: str
@@ -124,11 +124,11 @@ def _labelled(
 def merge_words(
     text: str, tokens: Sequence[TokenLabel], labels: Sequence[str], aggregation: str
 ) -> tuple[TokenLabel, ...]:
-    """Let the pieces of each word agree on one label."""
+    """Let the pieces of each word agree on one label; a word of spaces alone (byte-level BPE has them) is none."""
     if aggregation not in AGGREGATIONS:
         raise ValueError(f"aggregation {aggregation!r}: choose one of {', '.join(AGGREGATIONS)}")
     if aggregation == "simple":
-        return tuple(tokens)
+        return tuple(token for token in tokens if text[token.start:token.end].strip())
     words: list[list[TokenLabel]] = []
     for token in tokens:
         if words and token.word is not None and token.word == words[-1][0].word:
@@ -138,6 +138,8 @@ def merge_words(
     merged = []
     for pieces in words:
         span = (pieces[0].start, pieces[-1].end)
+        if not text[slice(*span)].strip():
+            continue
         merged.append(_labelled(text[slice(*span)], span, pieces[0].word, _agree(pieces, aggregation), labels))
     return tuple(merged)
 

@@ -21,17 +21,19 @@ class Classification:
     """A classifier's answer.
 
     Attributes:
-        label: the most probable class, in the model's own words.
-        probability: of that class, 0 to 1; the score itself for a regression.
+        label: the most probable class, in the model's own words; a regression's greatest number.
+        probability: of that class, 0 to 1; the number itself for a regression.
         probabilities: of every class; they sum to 1 unless the model was
             trained for several labels at once. Empty for a regression.
         logits: one number a class, as the head gives them.
+        values: of every class by name, its probability or a regression's number.
     """
 
     label: str
     probability: float
     probabilities: Mapping[str, float]
     logits: tuple[float, ...]
+    values: Mapping[str, float]
 
 
 def label_names(config: BertConfig, count: int) -> tuple[str, ...]:
@@ -56,13 +58,12 @@ def class_probabilities(config: BertConfig, logits: np.ndarray) -> np.ndarray:
 def read_logits(config: BertConfig, logits: np.ndarray) -> Classification:
     """A head's logits (C,) as an answer."""
     names = label_names(config, len(logits))
-    values = tuple(float(value) for value in logits)
-    if config.problem_type == "regression":
-        return Classification(names[0], values[0], {}, values)
-    probabilities = class_probabilities(config, logits)
-    best = int(np.argmax(probabilities))
-    by_name = dict(zip(names, map(float, probabilities), strict=True))
-    return Classification(names[best], float(probabilities[best]), by_name, values)
+    regression = config.problem_type == "regression"
+    numbers = logits if regression else class_probabilities(config, logits)
+    best = int(np.argmax(numbers))
+    values = dict(zip(names, map(float, numbers), strict=True))
+    return Classification(
+        names[best], float(numbers[best]), {} if regression else values, tuple(map(float, logits)), values)
 
 
 def classify(engine: Engine, text: str, pair: str | None = None, model: str | None = None) -> Classification:

@@ -20,6 +20,8 @@ from bert_core.trace import TraceRequest
 from bert_core.training import datasets
 
 Span = tuple[int, int, str]
+#: Cosines of equal vectors differ by less.
+ROUNDING = 1e-9
 
 
 def _classes(engine: Engine, rows: Sequence[datasets.Labelled]) -> tuple[np.ndarray, np.ndarray]:
@@ -41,11 +43,12 @@ def sentiment(engine: Engine, path: Path, limit: int | None = None) -> dict[str,
 
 
 def acceptability(engine: Engine, path: Path, limit: int | None = None) -> dict[str, Any]:
-    """Matthews correlation and accuracy on CoLA."""
+    """Matthews correlation (0 where only one class was given or found, as sklearn defines it) and accuracy on CoLA."""
     from sklearn.metrics import matthews_corrcoef
 
     predicted, true = _classes(engine, datasets.every(datasets.read_cola(path), limit, path))
-    return {"n": len(true), "matthews": float(matthews_corrcoef(true, predicted)),
+    several = len(np.unique(np.concatenate([predicted, true]))) > 1  # sklearn warns of a single one
+    return {"n": len(true), "matthews": float(matthews_corrcoef(true, predicted)) if several else 0.0,
             "accuracy": float((predicted == true).mean())}
 
 
@@ -112,16 +115,24 @@ def similarity(engine: Engine, path: Path, limit: int | None = None) -> dict[str
     """Spearman and Pearson correlation of cosines with people's scores on STS-B.
 
     Raises:
-        ValueError: fewer than two rows, which have no correlation.
+        ValueError: fewer than two rows, or scores or cosines that are all the same, which have no correlation.
     """
     from scipy.stats import pearsonr, spearmanr
 
     rows = datasets.every(datasets.read_stsb(path), limit, path)
     if len(rows) < 2:
         raise ValueError("a correlation needs two rows at least; give a greater --limit")
-    cosine = [float(embed(engine, row.first) @ embed(engine, row.second)) for row in rows]
     gold = [row.score for row in rows]
+    _require_spread(gold, "scores")
+    cosine = [float(embed(engine, row.first) @ embed(engine, row.second)) for row in rows]
+    _require_spread(cosine, "cosines")
     return {"n": len(rows), "spearman": float(spearmanr(cosine, gold)[0]), "pearson": float(pearsonr(cosine, gold)[0])}
+
+
+def _require_spread(values: Sequence[float], what: str) -> None:
+    """ValueError if the values are the same but for rounding."""
+    if np.ptp(values) < ROUNDING:
+        raise ValueError(f"the {what} are all the same, so there is no correlation")
 
 
 LABELLED_TASKS: dict[str, Callable[[Engine, Path, int | None], dict[str, Any]]] = {

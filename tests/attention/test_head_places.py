@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,6 +17,7 @@ from bert_core.trace import TraceRequest
 
 CORPUS = head_corpus()[:5]
 LAYER, HEAD = 2, 4
+PROSE = Path(__file__).resolve().parents[2] / "assets" / "prose" / "en"
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +44,16 @@ def test_the_places_are_those_of_the_largest_weights(small_engine, traces):
     assert any(query != key for query, key in places)  # so that the two can't be exchanged
     assert found.weight[:, LAYER, HEAD] == pytest.approx([by_hand[n].max() for n in best], rel=1e-5)
     assert found.sentences == tuple(one.words for one in CORPUS)
+
+
+def test_heads_that_look_at_their_own_word_are_shown_so_and_the_page_says_it():
+    engine = LocalEngine()
+    found = head_places(engine, None)
+    engine.close()
+    itself = (found.query == found.key).all(axis=0)  # (L, H)
+    assert 10 < itself.sum() < itself.size / 2  # a kind of head, not all
+    reading = tomllib.loads((PROSE / "attention.toml").read_text(encoding="utf-8"))["reading"]["All heads"]
+    assert any("a word looks hardest at another or, in heads that do so, at itself" in line for line in reading)
 
 
 def test_the_means_are_those_of_the_sentences(small_engine, traces):

@@ -101,6 +101,18 @@ def test_finetune_without_rows_is_said(refused, file, tiny_bert, tmp_path):
     assert "no training rows" in refused("finetune", "--task", "squad", "--data", asked, *rest)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_no_library_warns_of_a_correlation(run, refused, file, tiny_bert, tiny_classifier, form):
+    same = file("".join(f"a\tb\tc\t{n}\t3.0\tShe slept\t{words}\n" for n, words in enumerate(("A dog", "paris"))))
+    assert refused("evaluate", "--task", "stsb", "--data", same, "--model", tiny_bert, *form) == (
+        "error: the scores are all the same, so there is no correlation\n")
+    for label in "01":
+        code, _, error = run("evaluate", "--task", "cola", "--data", file(f"x\t{label}\t\tShe slept.\n"),
+                             "--model", tiny_classifier, *form)
+        assert (code, error) == (0, "")
+
+
 @pytest.mark.parametrize(("family", "words"), [
     ("unknown: MPNet", "runs through transformers"), ("PhoBERT", "PhobertTokenizer"),
 ])

@@ -59,6 +59,21 @@ def test_whole_words_in_any_case(tiny_bert):
     assert found == ["Dog", "DOG", "dog", "dog"]
 
 
+@pytest.mark.parametrize(("text", "word", "places"), [
+    ("我去中国银行", "中国", [(2, 4)]), ("我去中国银行", "我", [(0, 1)]), ("我去中国银行", "银行", [(4, 6)]),
+    ("我的 dog去银行", "dog", [(3, 6)]), ("dogs去", "dog", []), ("我dogs", "dog", []), ("catalog 猫", "cat", []),
+    ("猫や犬がいる", "犬", [(2, 3)]), ("私はバスに乗る", "バス", [(2, 4)]), ("バスケット", "バス", []),
+    ("ฉันรักแมว", "แมว", [(6, 9)]), ("中国中国", "中国", [(0, 2), (2, 4)]),
+])
+def test_a_script_without_spaces_has_words_too(tiny_bert, text, word, places):
+    assert [(start, end) for start, end, _ in word_places(encode(tiny_bert, text), word)] == places
+
+
+def test_each_chinese_character_is_a_token_of_the_word(tiny_bert):
+    (_, _, positions), = word_places(encode(tiny_bert, "我去中国银行"), "中国")
+    assert positions == (3, 4)
+
+
 def test_a_split_word_has_all_its_pieces_and_the_pair_is_not_searched(tiny_bert):
     encoding = encode(tiny_bert, "we walked catly home", "catly")
     (_, _, positions), = word_places(encoding, "catly")

@@ -65,6 +65,22 @@ def test_the_answer_s_edge_ends_at_its_probability(context, edge):
     assert ("of 2 windows" in said(at)) == (context is LONG)
 
 
+def test_a_token_whose_logit_counts_in_another_window_is_not_in_the_softmax():
+    windows = answer_windows(load_engine("twin-bert"), QUESTION, LONG, "twin-bert-squad")
+    first, last = windows[1].positions[0], windows[1].positions[-1]
+    for token, elsewhere in ((first, True), (last, False)):
+        at = visit("tasks", view="Answers", text=QUESTION, pair=LONG, opened="true", token=token)
+        is_ready(at)
+        name = f"{token} {windows[1].trace.encoding.tokens[token]}"
+        assert (name not in [row[0] for row in table_rows(at, "Softmax over")]) == elsewhere
+        assert ("another window has more of the context around it" in said(at)) == elsewhere
+    both = sum(len(window.positions) for window in windows) - len({
+        window.start + window.trace.encoding.offsets[n][0] for window in windows for n in window.positions})
+    assert both > 60
+    count = sum(1 + len(window.positions) for window in windows) - both
+    assert f"{count:,} logits of 2 windows" in said(at)
+
+
 def test_a_cosine_ends_at_the_number_of_the_verdict():
     at = visit("tasks", view="Sentence pairs", text="A dog ran.", pair="The cat sat down.", opened="true")
     is_ready(at)

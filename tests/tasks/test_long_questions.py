@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 
-from bert_core import tasks
+from bert_core import load_engine, tasks
 from bert_core.load import load_model
 from bert_core.serving import Superseded
 from bert_core.serving.local import LocalEngine
@@ -46,6 +47,31 @@ def test_windows_are_bounded_and_the_message_says_what_fits(engine, monkeypatch)
 def test_the_longest_text_of_short_pieces_is_refused_at_once(tiny_qa):
     with pytest.raises(ValueError, match="the context of 400,000 characters takes more than 256 windows"):
         answers.window_spans(load_model(tiny_qa), "who ?", "a " * 200_000)
+
+
+def test_an_answer_in_two_windows_is_as_sure_as_in_one():
+    engine, filler = load_engine("twin-bert-squad"), "The weather was mild and the people walked to the market . "
+    scores: dict[int, list[float]] = {1: [], 2: []}
+    for before in (0, 15, 30, 36, 38, 40, 50):
+        context = filler * before + "It opened in May 1881, in the rain. " + filler * (55 - before)
+        windows = tasks.answer_windows(engine, "When did the bridge open?", context)
+        best = tasks.best_answers(windows, context, top=1)[0]
+        assert best.text == "May 1881"
+        scores[sum(window.start <= best.start and best.end <= window.end for window in windows)].append(best.score)
+    assert len(scores[2]) == 3
+    assert np.mean(scores[2]) == pytest.approx(np.mean(scores[1]), abs=0.1)
+
+
+def test_spans_of_all_windows_add_up_to_one_at_most(engine):
+    windows = tasks.answer_windows(engine, "who barked ?", CONTEXT)
+    assert len(windows) > 3
+    found = tasks.best_answers(windows, CONTEXT, top=10_000, max_answer=10_000)
+    starts, ends = ({(window.start + window.trace.encoding.offsets[n][0]): p
+                     for window, row in zip(windows, rows, strict=True)
+                     for n, p in zip(window.positions, row, strict=True)}
+                    for rows in zip(*answers.answer_probabilities(windows), strict=True))
+    assert 0 < sum(starts.values()) < 1  # [CLS] of each window has the rest
+    assert sum(one.score for one in found) <= sum(starts.values()) * sum(ends.values())
 
 
 @pytest.mark.parametrize("read", [

@@ -41,6 +41,17 @@ def test_an_entity_s_score_is_the_mean_of_its_words():
     assert found.score == pytest.approx(0.7)
 
 
+@pytest.mark.parametrize("aggregation", entities.AGGREGATIONS)
+def test_a_word_of_spaces_alone_is_none(aggregation):
+    text = "Anna   Smith"
+    found = [entities._labelled(piece, span, n, np.array([0.1, 0.1, 0.8]), LABELS)
+             for n, (piece, span) in enumerate([("Anna", (0, 4)), ("\u0120", (4, 6)), ("\u0120Smith", (6, 12))])]
+    words = entities.merge_words(text, found, LABELS, aggregation)
+    assert [word.start for word in words] == [0, 6]
+    assert [one.text for one in entities.group_entities(text, words)] == ["Anna   Smith"]
+    assert entities.merge_words(text, found[1:2], LABELS, aggregation) == ()
+
+
 def labelled(*labels: str) -> list[tuple[str, str]]:
     """Entities of words 'a b c ...' that have these labels."""
     text = " ".join("abcdefgh"[:len(labels)])
@@ -112,11 +123,29 @@ def test_the_best_spans_in_order_and_no_longer_than_they_may_be():
     assert (short.text, short.score) == ("a", pytest.approx(0.05))
 
 
-def test_windows_share_one_softmax_and_a_span_of_two_counts_once():
-    second = window(4, "c d", [5, 4, 1], [5, 3, 2])  # ten more
-    found = answers.best_answers([ONE, second], CONTEXT, top=9, max_answer=9)
-    assert {one.text: one.score for one in found}["b c"] == pytest.approx(0.2 * 0.1)
-    spans = [(one.start, one.end) for one in found]
-    assert len(spans) == len(set(spans))
-    assert (found[0].start, found[0].end, found[0].window) == (4, 5, 1)  # in both; the better one counts
-    assert found[0].score == pytest.approx(0.2 * 0.15)
+SIX = "a b c d e f"
+#: "c d" stands in both: c has more context in ONE, d in this; with their [CLS] 20 each for start and end.
+TWO = window(4, "c d e f", [6, 9, 1, 3, 2], [5, 9, 3, 2, 1])
+
+
+def test_windows_share_one_softmax_and_a_token_of_two_is_in_it_once():
+    (start, end), (start_two, end_two) = answers.answer_probabilities([ONE, TWO])
+    assert (20 * start, 20 * end) == (pytest.approx([1, 4, 2, 1]), pytest.approx([5, 1, 2, 3]))
+    assert (20 * start_two, 20 * end_two) == (pytest.approx([2, 1, 3, 2]), pytest.approx([2, 3, 2, 1]))
+    assert answers.counted_positions([ONE, TWO]) == [(3, 4, 5), (4, 5, 6)]
+    assert np.exp(answers.candidate_logits([ONE, TWO], "end_logits")) == pytest.approx([1, 5, 1, 2, 5, 3, 2, 1])
+
+
+def test_a_span_of_two_windows_counts_once_in_the_one_with_more_around_it():
+    found = {one.text: one for one in answers.best_answers([ONE, TWO], SIX, top=99, max_answer=9)}
+    assert len(found) == 10 + 10 - 3
+    assert (found["c d"].score, found["c d"].window) == (pytest.approx(2 / 20 * 3 / 20), 0)  # as much in both
+    assert (found["d"].score, found["d"].window, found["d"].tokens) == (pytest.approx(1 / 20 * 3 / 20), 1, (4, 4))
+    assert (found["c"].window, found["b c"].window, found["d e"].window) == (0, 0, 1)
+
+
+def test_tokens_of_one_character_are_several():
+    emoji = window(0, "x y", [1, 2, 5], [2, 5, 1])
+    object.__setattr__(emoji.trace.encoding, "offsets", ((0, 0),) * 3 + ((0, 1), (0, 1)) + ((0, 0),))
+    ((start, end),) = answers.answer_probabilities([emoji])
+    assert (8 * start, 8 * end) == (pytest.approx([2, 5]), pytest.approx([5, 1]))

@@ -304,6 +304,24 @@ def test_one_row_has_no_correlation(score, tiny_bert):
         score("stsb", tiny_bert, "a\tb\tc\t1\t5.0\tShe slept\tShe slept\n")
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("said", "rows"), [("scores", (("She slept", 4), ("A dog", 4), ("paris", 4))),
+                                            ("cosines", (("She slept", 1), ("She slept", 4), ("She slept", 2)))])
+def test_what_is_all_the_same_has_no_correlation(score, tiny_bert, said, rows):
+    lines = [f"a\tb\tc\t{n}\t{gold}\t{first}\tShe slept\n" for n, (first, gold) in enumerate(rows)]
+    with pytest.raises(ValueError, match=f"the {said} are all the same, so there is no correlation"):
+        score("stsb", tiny_bert, "".join(lines))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("labels", ["11", "00", "10", "01"])
+@pytest.mark.parametrize("answer", [-1.0, 1.0])
+def test_one_class_alone_has_a_matthews_of_0_and_no_warning(score, tiny_classifier, monkeypatch, labels, answer):
+    answering(monkeypatch, lambda encoding: np.array([0.0, answer]))
+    found = score("cola", tiny_classifier, "".join(f"x\t{label}\t\tA dog.\n" for label in labels))
+    assert found["matthews"] == 0.0
+
+
 @pytest.mark.parametrize("task", ["sst2", "ner", "squad", "stsb", "cola"])
 def test_labelled_tasks_run_through_the_pages_functions(task, request, score):
     """Random weights: the answers are whatever they are, but each row gets one."""

@@ -65,7 +65,8 @@ def _in_words(best: Answer, windows: Sequence[Window], here: Here) -> str:
     words = f"{here.model} answers “{best.text}” with P(start) × P(end) = {share(best.score)}."
     if len(windows) > 1:
         words += (f" The context is longer than the model reads at once, so it was read in {len(windows)} windows that "
-                  f"overlap; this answer is from window {best.window + 1}.")
+                  f"overlap; this answer is from window {best.window + 1}. What stands in two windows counts once, in "
+                  "the one that has more of the context around it.")
     if windows[0].question != here.text:
         words += f" The question was cut to “{windows[0].question}”."
     if knows_no_answer(state.loaded(here.model)):

@@ -41,7 +41,7 @@ def draw(here: Here) -> Here:
             "Labels of a sentence", list(DECODINGS), "sequence", next(k for k, v in DECODINGS.items() if v == own))]
     reading = state.or_stop(
         lambda: find_entities(state.engine(), here.text, here.model, rule, state.visitor(), decoding))
-    if not reading.tokens:
+    if not reading.words:
         notices.note("There is no word to label.")
         return here
     probabilities = np.array([token.probabilities for token in reading.tokens], dtype=np.float32)
@@ -59,7 +59,7 @@ def _payload(reading: Reading, probabilities: np.ndarray, rule: str) -> bytes:
     """The component's data: words with their pieces, entities, (T, C) probabilities."""
     kinds = list(dict.fromkeys(kind_of(label) for label in reading.labels if kind_of(label) != OUTSIDE))
     spans = [(entity.start, entity.end) for entity in reading.entities]
-    words = [_word(reading, pieces, spans) for pieces in words_of(reading)]
+    words = [word for pieces in words_of(reading) for word in _word(reading, pieces, spans)]
     return components.pack({
         "label": "Text with its entities", "text": reading.text, "labels": list(reading.labels), "types": kinds,
         "tokens": [token.token for token in reading.tokens], "words": words, "rule": RULES[rule],
@@ -75,11 +75,13 @@ def words_of(reading: Reading) -> list[list[int]]:
     return list(groups.values())
 
 
-def _word(reading: Reading, pieces: list[int], spans: list[tuple[int, int]]) -> dict:
+def _word(reading: Reading, pieces: list[int], spans: list[tuple[int, int]]) -> list[dict]:
+    """One word for the component; none where it is spaces alone, which have no label."""
     start, end = reading.tokens[pieces[0]].start, reading.tokens[pieces[-1]].end
     inside = any(a <= start < b for a, b in spans)
-    return {"start": start, "end": end, "text": reading.text[start:end], "pieces": pieces, "entity": inside,
-            "label": next(word.label for word in reading.words if word.start == start)}
+    labels = [word.label for word in reading.words if start <= word.start < end]
+    return [{"start": start, "end": end, "text": reading.text[start:end], "pieces": pieces, "entity": inside,
+             "label": label} for label in labels[:1]]
 
 
 def _in_words(reading: Reading, model: str) -> str:

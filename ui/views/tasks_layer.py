@@ -13,7 +13,7 @@ from bert_core.measures.similarity import cosine_to, sentence_vector
 from bert_core.measures.softmax import softmax_steps
 from bert_core.measures.token_head import TokenHead, token_head
 from bert_core.tasks import Window
-from bert_core.tasks.answers import candidate_logits
+from bert_core.tasks.answers import candidate_logits, counted_positions
 from ui import chips, components, controls, state, tables
 from ui.state import Here
 from ui.views import operands
@@ -59,11 +59,16 @@ def of_answers(here: Here, windows: Sequence[Window], shown: int,
         position = _token(trace, window.positions, best[index] if best else window.positions[0])
     opened, logits = token_head(loaded, trace, "question_answering", position), trace.arrays[name]
     _strips(opened, index, trace.encoding.tokens[position], float(logits[position]))
-    rows = sorted({position, *sorted(window.positions, key=lambda n: -logits[n])[:BEST]}, key=lambda n: -logits[n])
-    every = np.concatenate(candidate_logits(windows, name))
+    own = counted_positions(windows)[shown]
+    chosen = {position} if position in own else set()
+    rows = sorted({*chosen, *sorted(own, key=lambda n: -logits[n])[:BEST]}, key=lambda n: -logits[n])
+    every = candidate_logits(windows, name)
     where = "" if len(windows) == 1 else f" of {len(windows)} windows"
     caption = f"Softmax over [CLS] and the context's tokens, {len(every):,} logits{where}"
     st.html(_softmax(caption, "token", [f"{n} {trace.encoding.tokens[n]}" for n in rows], logits[rows], every))
+    if not chosen:
+        say(f"“{trace.encoding.tokens[position]}” isn't in this softmax: another window has more of the context around "
+            "it, and its logit there counts.")
 
 
 def of_pair(first: Trace, second: Trace, model: str) -> None:
