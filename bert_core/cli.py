@@ -90,7 +90,8 @@ def _classify(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any
     from bert_core import tasks
 
     found = tasks.classify(engine, *texts)
-    return {"label": found.label, "probability": found.probability, "probabilities": dict(found.probabilities)}
+    shown = {"label": found.label, "probability": found.probability, "probabilities": dict(found.probabilities)}
+    return shown if found.probabilities else shown | {"values": dict(found.values)}  # a regression's
 
 
 def _nsp(engine: Engine, args: argparse.Namespace, texts: list[str]) -> Any:
@@ -150,7 +151,9 @@ def _show_gaps(gaps: Sequence[dict[str, Any]]) -> str:
 
 
 def _show_class(found: dict[str, Any]) -> str:
-    return "\n".join(f"  {p:7.2%}  {name}" for name, p in found["probabilities"].items()) or str(found["probability"])
+    if "values" in found:
+        return "\n".join(f"  {value:9.4f}  {name}" for name, value in found["values"].items())
+    return "\n".join(f"  {p:7.2%}  {name}" for name, p in found["probabilities"].items())
 
 
 def _show_entities(found: dict[str, Any]) -> str:

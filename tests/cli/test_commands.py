@@ -126,6 +126,16 @@ def test_score_of_a_bert_masks_one_piece_at_a_time(run, tiny_bert):
         pytest.approx(total, abs=1e-4)
 
 
+def test_classify_gives_every_number_of_a_regression(run, checkpoint):
+    model = checkpoint("BertForSequenceClassification", problem_type="regression", id2label={0: "calm", 1: "sad"})
+    found = answer(run, "classify", "the dog barked", "--model", model)
+    assert found["probabilities"] == {}
+    assert list(found["values"]) == ["calm", "sad"]
+    assert (found["label"], found["probability"]) == max(found["values"].items(), key=lambda one: one[1])
+    _, out, _ = run("classify", "the dog barked", "--model", model)
+    assert out.split() == [part for name, value in found["values"].items() for part in (f"{value:.4f}", name)]
+
+
 def test_classify_one_text_or_two(run, tiny_classifier):
     for texts in (["a good film"], ["a good film", "it was bad"]):
         found = answer(run, "classify", *texts, "--model", tiny_classifier)

@@ -143,7 +143,7 @@ def _score(here: Here, plain: Trace, changed: Trace) -> str:
     if not _classifies(loaded, plain) or loaded.config.problem_type != "regression":
         return ""
     before, after = (read_logits(loaded.config, trace.logits) for trace in (plain, changed))
-    return f"{before.label}: {before.probability:.3f} as it is, {after.probability:.3f} after the change."
+    return f"{before.label}: {before.probability:.3f} as it is, {after.values[before.label]:.3f} after the change."
 
 
 def block(moved: Moved, by: str = "") -> dict[str, Any]:

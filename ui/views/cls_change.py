@@ -68,7 +68,8 @@ def _marked(trace: Trace, changed: Sequence[bool]) -> list[list]:
 
 def _in_words(old: Classification, new: Classification) -> str:
     if not old.probabilities:
-        return f"{signed(old.probability, plus='')} before, {signed(new.probability, plus='')} after."
+        before, after = (signed(one.values[old.label], plus="") for one in (old, new))
+        return f"{old.label}: {before} before, {after} after."
     before, after = old.probabilities[old.label], new.probabilities[old.label]
     change = f"“{old.label}” goes from {share(before)} to {share(after)}"
     return f"{change}; the answer is now “{new.label}”." if new.label != old.label else f"{change}; the answer stays."
