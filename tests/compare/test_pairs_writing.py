@@ -187,12 +187,12 @@ def test_marks_of_one_row_stand_beside_each_other_and_at_their_shares():
 
 def test_counting_the_twins_bias_once_guesses_better_than_their_plain_product():
     engine, twins = load_engine("twin-bert"), ("twin-gpt", "twin-rtl")
-    texts = [pair.good for pair in compare_pairs.sample(compare_pairs.read_pairs(), 2)]
+    texts = [pair.good for pair in compare_pairs.sample(compare_pairs.read_pairs(), 4)]
     joined = sum(compare_pairs.joined_likelihoods(engine, *twins, texts))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compare_pairs, "shared_bias", lambda *_: np.zeros(1))
         product = sum(compare_pairs.joined_likelihoods(engine, *twins, texts))
     alone = sum(compare_pairs.log_likelihoods(engine, "twin-gpt", texts))
     pieces = sum(len(engine.loaded("twin-gpt").tokenizer.encode(text).content) for text in texts)
-    assert joined / pieces > product / pieces + 0.2
+    assert joined / pieces > product / pieces + 0.1
     assert product > alone
