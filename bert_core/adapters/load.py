@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,14 @@ _CLASSES = {
     "ForQuestionAnswering": ("AutoModelForQuestionAnswering", "question_answering"),
     "ForQuestionAnsweringSimple": ("AutoModelForQuestionAnswering", "question_answering"),
 }
-#: Families that read only to the left, whatever head is on top.
-_CAUSAL = ("gpt2", "gpt_neo", "gpt_neox", "gptj", "opt", "openai-gpt", "bloom", "llama", "mistral", "qwen2", "qwen3",
-           "phi", "codegen", "xglm", "biogpt", "modernbert-decoder")
+#: Whether the attention is causal, and a head that is wrong on it -> the arrays it would give, and why it may not.
+_OTHER_WAY = {
+    (True, "mlm"): (("mlm_positions", "mlm_logits"),
+                    "its attention is causal, so its masked-LM head would not see what follows a mask"),
+    (False, "lm"): (("lm_logits",), "its attention reads both ways, so its next-token head would have seen its answer"),
+}
+#: Tokens of the run that shows which way it reads; even, so that no window of an odd size is taken for all of them.
+_PROBED = 8
 _NOT_GIVEN = "transformers does not give it out for this architecture"
 #: Arrays that only our own encoder has.
 _OWN_ARRAYS = ("segment_embeddings", "position_embeddings", "embedding_sum", "query", "key", "value",
@@ -69,10 +75,9 @@ def load_adapted(
         auto, head = _auto_class(theirs)
         _check_stored(auto, theirs, stored)
         module = _read(auto, folder, dtype, device)
-    config = translate(theirs, head, _unused_positions(module))
-    model = _wrap(module, config, head)
-    _check_attention(model)
-    return model, read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
+        config = translate(theirs, head, _unused_positions(module))
+        config = replace(config, is_decoder=_is_causal(module, config))
+    return _wrap(module, config, head), read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
 
 
 def check_bounds(values: Mapping[str, Any]) -> None:
@@ -183,7 +188,7 @@ def _unused_positions(module: torch.nn.Module) -> int:
 
 
 def translate(theirs, head: str | None, unused: int) -> BertConfig:
-    """A transformers config, from `_their_config`, in BERT's words.
+    """A transformers config, from `_their_config`, in BERT's words; which way it reads is not asked of it.
 
     Args:
         unused: positions of the table that are no tokens'.
@@ -198,35 +203,49 @@ def translate(theirs, head: str | None, unused: int) -> BertConfig:
         max_position_embeddings=(getattr(theirs, "max_position_embeddings", None) or 512) - unused,
         type_vocab_size=getattr(theirs, "type_vocab_size", 0) or 0,
         pad_token_id=pad if isinstance(pad, int) and 0 <= pad < theirs.vocab_size else 0,
-        is_decoder=head == "lm" or theirs.model_type in _CAUSAL,
         id2label=tuple(str(labels[n]) for n in sorted(labels)), num_labels=max(len(labels), 1),
         problem_type=theirs.problem_type, architectures=tuple(theirs.architectures or ()),
     )
 
 
 def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None) -> ForeignModel:
-    heads = {head} if head is not None else set()
+    """The module with what it has; a head that the attention's direction makes wrong is no part of it."""
+    parts, reason = _OTHER_WAY.get((config.is_decoder, head), ((), ""))
+    heads = {head} if head is not None and not parts else set()
     if head is None and getattr(module, "pooler", None) is not None:
         heads.add("pooler")
-    gaps = dict.fromkeys(_OWN_ARRAYS, _NOT_GIVEN) | head_gaps(config, frozenset(heads))
+    gaps = dict.fromkeys(_OWN_ARRAYS, _NOT_GIVEN) | head_gaps(config, frozenset(heads)) | dict.fromkeys(parts, reason)
     if config.type_vocab_size < 2:
         gaps["segment_embeddings"] = f"{config.model_type} has no segment embeddings"
     if "pooler" not in heads:
         gaps["pooled_output"] = f"{config.model_type} has no pooler that transformers gives out"
     return ForeignModel(config, module, frozenset(heads), gaps, sum(p.numel() for p in module.parameters()),
-                        frozenset(inspect.signature(module.forward).parameters))
+                        _arguments(module))
 
 
-def _check_attention(model: ForeignModel) -> None:
-    """Run two tokens: an attention implementation that gives none would leave every picture empty."""
-    config = model.config
-    ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
-    own = torch.tensor([config.is_decoder], device=model.device)
+def _arguments(module: torch.nn.Module) -> frozenset[str]:
+    return frozenset(inspect.signature(module.forward).parameters)
+
+
+def _is_causal(module: torch.nn.Module, config: BertConfig) -> bool:
+    """Run a few tokens: whether none attends to a later one, in any layer and head.
+
+    The class, the head and config.json leave it open: XLM has `causal`, ERNIE
+    `is_decoder`, and a Llama that classifies reads to the left all the same.
+
+    Raises:
+        LoadError: it gives no attention, or of another shape; every picture would be empty.
+    """
+    count = _PROBED if config.max_tokens >= _PROBED else 2
+    probe = ForeignModel(config, module, frozenset(), {}, 0, _arguments(module))
+    ids = torch.arange(count, device=probe.device)[None] % config.vocab_size
+    inputs = Inputs(ids, torch.zeros_like(ids), torch.ones_like(ids).bool(), torch.tensor([config.is_decoder]))
     try:
         with torch.no_grad():
-            probs = model.arrays(Inputs(ids, ids, torch.ones_like(ids).bool(), own))["attention_probs"]
+            probs = probe.arrays(inputs)["attention_probs"]
     except Exception as error:
         raise LoadError(f"{config.model_type} gives no attention ({first_line(error)})") from None
-    wanted = (1, config.num_hidden_layers, config.num_attention_heads, 2, 2)
+    wanted = (1, config.num_hidden_layers, config.num_attention_heads, count, count)
     if tuple(probs.shape) != wanted:
         raise LoadError(f"{config.model_type} gives attention of shape {tuple(probs.shape)}, not {wanted}")
+    return not probs.triu(1).any()
