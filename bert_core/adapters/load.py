@@ -16,6 +16,7 @@ from bert_core.adapters.foreign import ForeignModel
 from bert_core.adapters.quiet import first_line, quiet
 from bert_core.adapters.tokenizers import read_other_tokenizer
 from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig
+from bert_core.layout import LAYOUTS
 from bert_core.loading.describe import head_gaps
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import FLOATS, Stored, check_finite, read_headers, read_tensors
@@ -42,6 +43,9 @@ _OTHER_WAY = {
 }
 #: Tokens of the run that shows which way it reads; even, so that no window of an odd size is taken for all of them.
 _PROBED = 8
+#: Tensors of older files that no module of today reads: masks, counters and tables that are computed.
+_BUFFERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq|causal_mask|masked_bias|attn\.bias|attention\.bias|"
+                      r"version|weights|_weight|_float_tensor)$")
 _NOT_GIVEN = "transformers does not give it out for this architecture"
 #: Arrays that only our own encoder has.
 _OWN_ARRAYS = ("segment_embeddings", "position_embeddings", "embedding_sum", "query", "key", "value",
@@ -69,12 +73,13 @@ def load_adapted(
         if key in values:
             raise LoadError(f"config: {key} names other files; only config.json and the usual weights are read")
     check_bounds(values)
+    _check_positions(values)
     stored = read_headers(folder)
     with quiet():
         theirs = _their_config(folder)
         auto, head = _auto_class(theirs)
         _check_stored(auto, theirs, stored)
-        module = _read(auto, folder, dtype, device)
+        module = _read(auto, folder, stored, dtype, device)
         config = translate(theirs, head, _unused_positions(module))
         config = replace(config, is_decoder=_is_causal(module, config))
     return _wrap(module, config, head), read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
@@ -86,6 +91,15 @@ def check_bounds(values: Mapping[str, Any]) -> None:
         bound = MAX_LAYERS if "layer" in key else MAX_LABELS if key == "num_labels" else MAX_SIZE
         if (largest > bound or total > MAX_SIZE) and not key.endswith(_NO_SIZES):
             raise LoadError(f"config: {key} is {largest}; that is no model that can be loaded here")
+
+
+def _check_positions(values: Mapping[str, Any]) -> None:
+    """LoadError if config.json asks for positions that transformers took out of BERT's kin: it would run without."""
+    kind = values.get("position_embedding_type")
+    if kind in (None, "absolute") or not (values["model_type"] in LAYOUTS or str(kind).startswith("relative")):
+        return
+    raise LoadError(f"config: position_embedding_type is {kind!r}, which neither this explorer nor transformers 5 has; "
+                    "without it the numbers would not be the model's")
 
 
 def _sizes(values: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
@@ -163,7 +177,10 @@ def _check_stored(auto, config, stored: Mapping[str, Stored]) -> None:
             read_tensors(stored, [name])  # says what it holds
 
 
-def _read(auto, folder: Path, dtype: torch.dtype, device: str) -> torch.nn.Module:
+def _read(
+    auto, folder: Path, stored: Mapping[str, Stored], dtype: torch.dtype, device: str
+) -> torch.nn.Module:
+    """The module with its weights: none is made up, and none of the encoder's is left on disk."""
     try:
         module, info = auto.from_pretrained(
             folder, dtype=dtype, attn_implementation="eager", use_safetensors=True, local_files_only=True,
@@ -174,9 +191,18 @@ def _read(auto, folder: Path, dtype: torch.dtype, device: str) -> torch.nn.Modul
     if info["missing_keys"]:
         raise LoadError(f"the weights lack {min(info['missing_keys'])}; is this the checkpoint that config.json "
                         "describes?")
+    for name in sorted(info["unexpected_keys"]):
+        if _is_encoders(module, name) and (name not in stored or stored[name].kind in FLOATS):
+            raise LoadError(f"the weights hold {name}, which the declared architecture does not have")
     for name, weights in module.named_parameters():
         check_finite(name, weights)
     return module.to(device).eval()
+
+
+def _is_encoders(module: torch.nn.Module, name: str) -> bool:
+    """Whether a tensor that transformers leaves on disk belongs into the encoder; unused poolers and heads do not."""
+    parts = name.removeprefix(f"{module.base_model_prefix}.").split(".")
+    return parts[0] in dict(module.base_model.named_children()) and "pooler" not in parts and not _BUFFERS.match(name)
 
 
 def _unused_positions(module: torch.nn.Module) -> int:
