@@ -44,8 +44,8 @@ _OTHER_WAY = {
 #: Tokens of the run that shows which way it reads; even, so that no window of an odd size is taken for all of them.
 _PROBED = 8
 #: Tensors of older files that no module of today reads: masks, counters and tables that are computed.
-_BUFFERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq|causal_mask|masked_bias|attn\.bias|attention\.bias|"
-                      r"version|weights|_weight|_float_tensor)$")
+_BUFFERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq|causal_mask|masked_bias|attn\.bias|"
+                      r"attention\.bias|version|weights|_weight|_float_tensor)$")
 _NOT_GIVEN = "transformers does not give it out for this architecture"
 #: Arrays that only our own encoder has.
 _OWN_ARRAYS = ("segment_embeddings", "position_embeddings", "embedding_sum", "query", "key", "value",

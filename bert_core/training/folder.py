@@ -116,8 +116,9 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     bare = any("ForPreTraining" in a or a == "BertModel" for a in loaded.config.architectures)
     if not bare and not loaded.model.heads & pooled_heads(loaded.config):
         weights = {n: w for n, w in weights.items() if ".pooler." not in n}
-    if loaded.model.heads & {"mlm", "lm"} and loaded.config.model_type == "bert":
-        weights["cls.predictions.decoder.bias"] = weights["cls.predictions.bias"].clone()
+    if loaded.model.heads & {"mlm", "lm"}:  # under both of its names, which are one in some families
+        names = loaded.model.names
+        weights[names.decoder.removesuffix("weight") + "bias"] = weights[names.mlm_bias].clone()
     write_folder(folder, dataclasses.replace(loaded.config, extra=_own_keys(loaded.config)), weights, None)
     loaded.tokenizer.backend.save(str(folder / "tokenizer.json"))
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": loaded.tokenizer.limit,
