@@ -136,6 +136,10 @@ def _their_config(folder: Path):
     for name in _SIZES:
         if not isinstance(getattr(config, name, None), int):
             raise LoadError(f"{config.model_type} is no encoder of text that can be shown: its config lacks {name}")
+    limit = getattr(config, "max_position_embeddings", None)
+    if isinstance(limit, int) and limit < 0:  # XLNet's, whatever its config.json says
+        raise LoadError(f"{config.model_type} has no longest input; the explorer shows models that have one, such as "
+                        "BERT, RoBERTa or GPT-2")
     names = config.architectures or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise LoadError(f"config: architectures is {names!r}; it must be a list of words")

@@ -104,8 +104,11 @@ def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
 
     Raises:
         LoadError: a tensor is missing, has another shape, or is unknown; a head
-            lacks the pooler that it reads.
+            lacks the pooler that it reads, or is one for several texts at once.
     """
+    for name in config.architectures:
+        if name.endswith("ForMultipleChoice"):
+            raise LoadError(f"{name} chooses among several texts at once; multiple choice is not supported here")
     layout, unread = layout_for(config), set()
     wanted, heads = encoder_shapes(config), set()
     for head in possible_heads(config):

@@ -223,3 +223,22 @@ def test_numbers_in_the_encoder_that_can_be_no_weights_may_lie_in_the_file(famil
     folder = Path(shutil.copytree(family("unknown: ERNIE"), tmp_path / "model"))
     add_tensors(folder, **{"ernie.encoder.layer.0.attention.self.seen": torch.ones(3, 5).byte()})
     assert load_model(str(folder)).model.heads == {"mlm"}
+
+
+@pytest.mark.parametrize("architecture", ["XLNetLMHeadModel", "XLNetForSequenceClassification"])
+def test_a_model_without_a_longest_input_is_refused_as_one(architecture, tmp_path):
+    import transformers
+
+    config = transformers.XLNetConfig(d_model=16, n_layer=2, n_head=4, d_inner=23, vocab_size=29)
+    getattr(transformers, architecture)(config).save_pretrained(tmp_path)
+    with pytest.raises(LoadError, match="xlnet has no longest input; the explorer shows models that have one"):
+        load_model(str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "stem"), [
+    ("BERT", "Bert"), ("RoBERTa", "Roberta"), ("ELECTRA, discriminator", "Electra"), ("DistilBERT", "DistilBert"),
+    ("ALBERT", "Albert"),
+])
+def test_multiple_choice_is_refused_as_such(name, stem, family):
+    with pytest.raises(LoadError, match=f"{stem}ForMultipleChoice chooses .*; multiple choice is not supported here"):
+        load_model(family(name, f"{stem}ForMultipleChoice"))
