@@ -23,7 +23,7 @@ from torch import Tensor
 from bert_core.config import ACTIVATIONS, BertConfig
 from bert_core.layout import LAYOUTS
 from bert_core.loading import shared
-from bert_core.loading.check import canonical_names, is_ours, plan
+from bert_core.loading.check import canonical_names, is_ours, plan, settle_ties
 from bert_core.loading.describe import ModelInfo, count_parameters, describe, gaps
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import Stored, check_entries, read_headers, read_json, read_tensors
@@ -212,7 +212,8 @@ def stored_tensors(folder: Path, config: BertConfig) -> dict[str, Stored]:
 
 def read_model(folder: Path, config: BertConfig, dtype: torch.dtype, device: str) -> Model:
     """Check a folder's headers against its config, then read what the model needs."""
-    stored = stored_tensors(folder, config)
+    stored, tied = settle_ties(stored_tensors(folder, config), config, _hold_the_same)
+    config = replace(config, tie_word_embeddings=tied)
     wanted = plan(config, {name: place.shape for name, place in shared.visible(stored).items()})
     scale = shared.low_rank_scale(config)
     weights = _read_shared(stored, list(wanted.shapes), dtype, device)
@@ -220,6 +221,15 @@ def read_model(folder: Path, config: BertConfig, dtype: torch.dtype, device: str
                for name, (out, into) in shared.read_factors(stored, list(weights)).items()}
     made = shared.updated(weights, factors, scale)
     return Model(config, OnDemand({**weights, **made}) if made else weights, wanted.heads)
+
+
+def _hold_the_same(one: Stored, other: Stored) -> bool:
+    read = read_tensors({"one": one, "other": other}, ["one", "other"])
+    return _are_the_same(read["one"], read["other"])
+
+
+def _are_the_same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and bool((one == other).all())
 
 
 def _read_shared(stored: Mapping[str, Stored], names: list[str], dtype: torch.dtype, device: str) -> dict[str, Tensor]:
@@ -247,7 +257,8 @@ def build(config: BertConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype,
     """
     if not is_ours(config):
         raise LoadError(f"model_type {config.model_type!r} has another block than BERT")
-    tensors = canonical_names(tensors, config)
+    tensors, tied = settle_ties(canonical_names(tensors, config), config, _are_the_same)
+    config = replace(config, tie_word_embeddings=tied)
     wanted = plan(config, {name: tuple(tensor.shape) for name, tensor in tensors.items()})
     weights = {name: tensors[name].to(device=device, dtype=dtype).contiguous() for name in wanted.shapes}
     return Model(config, weights, wanted.heads)

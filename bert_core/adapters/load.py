@@ -6,6 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bert_core.adapters.foreign import ForeignModel
 from bert_core.adapters.quiet import first_line, quiet
 from bert_core.adapters.tokenizers import read_other_tokenizer
 from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig
+from bert_core.layout import LAYOUTS
 from bert_core.loading.describe import head_gaps
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import FLOATS, Stored, check_finite, read_headers, read_tensors
@@ -33,9 +35,17 @@ _CLASSES = {
     "ForQuestionAnswering": ("AutoModelForQuestionAnswering", "question_answering"),
     "ForQuestionAnsweringSimple": ("AutoModelForQuestionAnswering", "question_answering"),
 }
-#: Families that read only to the left, whatever head is on top.
-_CAUSAL = ("gpt2", "gpt_neo", "gpt_neox", "gptj", "opt", "openai-gpt", "bloom", "llama", "mistral", "qwen2", "qwen3",
-           "phi", "codegen", "xglm", "biogpt", "modernbert-decoder")
+#: Whether the attention is causal, and a head that is wrong on it -> the arrays it would give, and why it may not.
+_OTHER_WAY = {
+    (True, "mlm"): (("mlm_positions", "mlm_logits"),
+                    "its attention is causal, so its masked-LM head would not see what follows a mask"),
+    (False, "lm"): (("lm_logits",), "its attention reads both ways, so its next-token head would have seen its answer"),
+}
+#: Tokens of the run that shows which way it reads; even, so that no window of an odd size is taken for all of them.
+_PROBED = 8
+#: Tensors of older files that no module of today reads: masks, counters and tables that are computed.
+_BUFFERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq|causal_mask|masked_bias|attn\.bias|"
+                      r"attention\.bias|version|weights|_weight|_float_tensor)$")
 _NOT_GIVEN = "transformers does not give it out for this architecture"
 #: Arrays that only our own encoder has.
 _OWN_ARRAYS = ("segment_embeddings", "position_embeddings", "embedding_sum", "query", "key", "value",
@@ -63,16 +73,16 @@ def load_adapted(
         if key in values:
             raise LoadError(f"config: {key} names other files; only config.json and the usual weights are read")
     check_bounds(values)
+    _check_positions(values)
     stored = read_headers(folder)
     with quiet():
         theirs = _their_config(folder)
         auto, head = _auto_class(theirs)
         _check_stored(auto, theirs, stored)
-        module = _read(auto, folder, dtype, device)
-    config = translate(theirs, head, _unused_positions(module))
-    model = _wrap(module, config, head)
-    _check_attention(model)
-    return model, read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
+        module = _read(auto, folder, stored, dtype, device)
+        config = translate(theirs, head, _unused_positions(module))
+        config = replace(config, is_decoder=_is_causal(module, config))
+    return _wrap(module, config, head), read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
 
 
 def check_bounds(values: Mapping[str, Any]) -> None:
@@ -81,6 +91,15 @@ def check_bounds(values: Mapping[str, Any]) -> None:
         bound = MAX_LAYERS if "layer" in key else MAX_LABELS if key == "num_labels" else MAX_SIZE
         if (largest > bound or total > MAX_SIZE) and not key.endswith(_NO_SIZES):
             raise LoadError(f"config: {key} is {largest}; that is no model that can be loaded here")
+
+
+def _check_positions(values: Mapping[str, Any]) -> None:
+    """LoadError if config.json asks for positions that transformers took out of BERT's kin: it would run without."""
+    kind = values.get("position_embedding_type")
+    if kind in (None, "absolute") or not (values["model_type"] in LAYOUTS or str(kind).startswith("relative")):
+        return
+    raise LoadError(f"config: position_embedding_type is {kind!r}, which neither this explorer nor transformers 5 has; "
+                    "without it the numbers would not be the model's")
 
 
 def _sizes(values: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
@@ -117,6 +136,10 @@ def _their_config(folder: Path):
     for name in _SIZES:
         if not isinstance(getattr(config, name, None), int):
             raise LoadError(f"{config.model_type} is no encoder of text that can be shown: its config lacks {name}")
+    limit = getattr(config, "max_position_embeddings", None)
+    if isinstance(limit, int) and limit < 0:  # XLNet's, whatever its config.json says
+        raise LoadError(f"{config.model_type} has no longest input; the explorer shows models that have one, such as "
+                        "BERT, RoBERTa or GPT-2")
     names = config.architectures or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise LoadError(f"config: architectures is {names!r}; it must be a list of words")
@@ -158,7 +181,10 @@ def _check_stored(auto, config, stored: Mapping[str, Stored]) -> None:
             read_tensors(stored, [name])  # says what it holds
 
 
-def _read(auto, folder: Path, dtype: torch.dtype, device: str) -> torch.nn.Module:
+def _read(
+    auto, folder: Path, stored: Mapping[str, Stored], dtype: torch.dtype, device: str
+) -> torch.nn.Module:
+    """The module with its weights: none is made up, and none of the encoder's is left on disk."""
     try:
         module, info = auto.from_pretrained(
             folder, dtype=dtype, attn_implementation="eager", use_safetensors=True, local_files_only=True,
@@ -169,9 +195,18 @@ def _read(auto, folder: Path, dtype: torch.dtype, device: str) -> torch.nn.Modul
     if info["missing_keys"]:
         raise LoadError(f"the weights lack {min(info['missing_keys'])}; is this the checkpoint that config.json "
                         "describes?")
+    for name in sorted(info["unexpected_keys"]):
+        if _is_encoders(module, name) and (name not in stored or stored[name].kind in FLOATS):
+            raise LoadError(f"the weights hold {name}, which the declared architecture does not have")
     for name, weights in module.named_parameters():
         check_finite(name, weights)
     return module.to(device).eval()
+
+
+def _is_encoders(module: torch.nn.Module, name: str) -> bool:
+    """Whether a tensor that transformers leaves on disk belongs into the encoder; unused poolers and heads do not."""
+    parts = name.removeprefix(f"{module.base_model_prefix}.").split(".")
+    return parts[0] in dict(module.base_model.named_children()) and "pooler" not in parts and not _BUFFERS.match(name)
 
 
 def _unused_positions(module: torch.nn.Module) -> int:
@@ -183,7 +218,7 @@ def _unused_positions(module: torch.nn.Module) -> int:
 
 
 def translate(theirs, head: str | None, unused: int) -> BertConfig:
-    """A transformers config, from `_their_config`, in BERT's words.
+    """A transformers config, from `_their_config`, in BERT's words; which way it reads is not asked of it.
 
     Args:
         unused: positions of the table that are no tokens'.
@@ -198,35 +233,49 @@ def translate(theirs, head: str | None, unused: int) -> BertConfig:
         max_position_embeddings=(getattr(theirs, "max_position_embeddings", None) or 512) - unused,
         type_vocab_size=getattr(theirs, "type_vocab_size", 0) or 0,
         pad_token_id=pad if isinstance(pad, int) and 0 <= pad < theirs.vocab_size else 0,
-        is_decoder=head == "lm" or theirs.model_type in _CAUSAL,
         id2label=tuple(str(labels[n]) for n in sorted(labels)), num_labels=max(len(labels), 1),
         problem_type=theirs.problem_type, architectures=tuple(theirs.architectures or ()),
     )
 
 
 def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None) -> ForeignModel:
-    heads = {head} if head is not None else set()
+    """The module with what it has; a head that the attention's direction makes wrong is no part of it."""
+    parts, reason = _OTHER_WAY.get((config.is_decoder, head), ((), ""))
+    heads = {head} if head is not None and not parts else set()
     if head is None and getattr(module, "pooler", None) is not None:
         heads.add("pooler")
-    gaps = dict.fromkeys(_OWN_ARRAYS, _NOT_GIVEN) | head_gaps(config, frozenset(heads))
+    gaps = dict.fromkeys(_OWN_ARRAYS, _NOT_GIVEN) | head_gaps(config, frozenset(heads)) | dict.fromkeys(parts, reason)
     if config.type_vocab_size < 2:
         gaps["segment_embeddings"] = f"{config.model_type} has no segment embeddings"
     if "pooler" not in heads:
         gaps["pooled_output"] = f"{config.model_type} has no pooler that transformers gives out"
     return ForeignModel(config, module, frozenset(heads), gaps, sum(p.numel() for p in module.parameters()),
-                        frozenset(inspect.signature(module.forward).parameters))
+                        _arguments(module))
 
 
-def _check_attention(model: ForeignModel) -> None:
-    """Run two tokens: an attention implementation that gives none would leave every picture empty."""
-    config = model.config
-    ids = torch.zeros(1, 2, dtype=torch.long, device=model.device)
-    own = torch.tensor([config.is_decoder], device=model.device)
+def _arguments(module: torch.nn.Module) -> frozenset[str]:
+    return frozenset(inspect.signature(module.forward).parameters)
+
+
+def _is_causal(module: torch.nn.Module, config: BertConfig) -> bool:
+    """Run a few tokens: whether none attends to a later one, in any layer and head.
+
+    The class, the head and config.json leave it open: XLM has `causal`, ERNIE
+    `is_decoder`, and a Llama that classifies reads to the left all the same.
+
+    Raises:
+        LoadError: it gives no attention, or of another shape; every picture would be empty.
+    """
+    count = _PROBED if config.max_tokens >= _PROBED else 2
+    probe = ForeignModel(config, module, frozenset(), {}, 0, _arguments(module))
+    ids = torch.arange(count, device=probe.device)[None] % config.vocab_size
+    inputs = Inputs(ids, torch.zeros_like(ids), torch.ones_like(ids).bool(), torch.tensor([config.is_decoder]))
     try:
         with torch.no_grad():
-            probs = model.arrays(Inputs(ids, ids, torch.ones_like(ids).bool(), own))["attention_probs"]
+            probs = probe.arrays(inputs)["attention_probs"]
     except Exception as error:
         raise LoadError(f"{config.model_type} gives no attention ({first_line(error)})") from None
-    wanted = (1, config.num_hidden_layers, config.num_attention_heads, 2, 2)
+    wanted = (1, config.num_hidden_layers, config.num_attention_heads, count, count)
     if tuple(probs.shape) != wanted:
         raise LoadError(f"{config.model_type} gives attention of shape {tuple(probs.shape)}, not {wanted}")
+    return not probs.triu(1).any()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -51,7 +51,7 @@ def canonical_names(tensors: Mapping[str, T], config: BertConfig) -> dict[str, T
 
     Older ones say gamma and beta in LayerNorms, encoders saved without heads
     lack the family's prefix, and a decoder's bias may stand under either of
-    two names: its own counts where the decoder is not tied to the word table.
+    two names: of two biases the decoder's own counts, as in transformers.
 
     Raises:
         LoadError: two names are one in the current spelling.
@@ -68,10 +68,29 @@ def canonical_names(tensors: Mapping[str, T], config: BertConfig) -> dict[str, T
             raise LoadError(f"the weights hold {current} twice, in an older spelling too")
         renamed[current] = tensor
     if decoder_bias in renamed:
-        own = renamed.pop(decoder_bias)
-        if layout.mlm_bias not in renamed or not config.tie_word_embeddings:
-            renamed[layout.mlm_bias] = own
+        renamed[layout.mlm_bias] = renamed.pop(decoder_bias)
     return renamed
+
+
+def settle_ties(tensors: dict[str, T], config: BertConfig, same: Callable[[T, T], bool]) -> tuple[dict[str, T], bool]:
+    """What a config that ties decoder and word table means for a file that holds the decoder, as in transformers.
+
+    The decoder alone is both of them; beside a word table that differs it is one of its own.
+
+    Args:
+        tensors: canonical name -> tensor, or its place.
+        same: whether two of them hold the same numbers.
+
+    Returns:
+        The tensors, the word table among them, and whether the two are really one.
+    """
+    layout = layout_for(config)
+    word, own = f"{layout.word}.weight", layout.decoder
+    if not config.tie_word_embeddings or own not in tensors:
+        return tensors, config.tie_word_embeddings
+    if word not in tensors:
+        return {word if name == own else name: tensor for name, tensor in tensors.items()}, True
+    return tensors, same(tensors[word], tensors[own])
 
 
 def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
@@ -85,8 +104,11 @@ def plan(config: BertConfig, found: Mapping[str, tuple[int, ...]]) -> Plan:
 
     Raises:
         LoadError: a tensor is missing, has another shape, or is unknown; a head
-            lacks the pooler that it reads.
+            lacks the pooler that it reads, or is one for several texts at once.
     """
+    for name in config.architectures:
+        if name.endswith("ForMultipleChoice"):
+            raise LoadError(f"{name} chooses among several texts at once; multiple choice is not supported here")
     layout, unread = layout_for(config), set()
     wanted, heads = encoder_shapes(config), set()
     for head in possible_heads(config):

@@ -89,7 +89,8 @@ def load_engine(name: str = "twin-bert", check: Check | None = None) -> Engine:
     bounds the Traces that this process keeps, BOTH_WAYS_MODELS_MB the models.
 
     Args:
-        name: a shipped model, a folder or a hub id.
+        name: a shipped model, a folder or a hub id; a folder is read once, what
+            is saved there later only by another process.
         check: asked before any other model is loaded by its name; None allows all.
 
     Raises:

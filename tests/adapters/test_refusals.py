@@ -94,7 +94,7 @@ def test_attention_of_another_shape_is_refused(tmp_path):
     sizes = {"hidden_size": 15, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 23,
              "max_position_embeddings": 43, "attention_window": [4, 4], "pad_token_id": 1}
     folder = make_family(tmp_path, Family("Longformer", "LongformerForMaskedLM", "byte-level BPE", sizes, False))
-    with pytest.raises(LoadError, match=r"longformer gives attention of shape .*, not \(1, 2, 3, 2, 2\)"):
+    with pytest.raises(LoadError, match=r"longformer gives attention of shape .*, not \(1, 2, 3, 8, 8\)"):
         load_model(str(folder))
 
 
@@ -178,3 +178,67 @@ def test_a_tensor_that_is_missing_is_named_and_never_made_up(gpt2):
     save_file(weights, gpt2 / "model.safetensors", {"format": "pt"})
     with pytest.raises(LoadError, match="the weights lack .*h.1.ln_1.weight; is this the checkpoint"):
         load_model(str(gpt2))
+
+
+@pytest.mark.parametrize(("name", "kind"), [
+    ("BERT", "relative_key"), ("RoBERTa", "relative_key_query"), ("BERT", "other"), ("unknown: ERNIE", "relative_key"),
+])
+def test_positions_that_transformers_no_longer_has_are_refused(name, kind, family, tmp_path):
+    """Their tables would be dropped without a word."""
+    folder = Path(shutil.copytree(family(name), tmp_path / "model"))
+    edit_config(folder, position_embedding_type=kind)
+    with pytest.raises(LoadError, match=f"config: position_embedding_type is '{kind}', which neither this explorer"):
+        load_model(str(folder))
+
+
+def add_tensors(folder: Path, **tensors: torch.Tensor) -> None:
+    weights = load_file(folder / "model.safetensors")
+    save_file(weights | tensors, folder / "model.safetensors", {"format": "pt"})
+
+
+@pytest.mark.parametrize(("family_name", "tensor"), [
+    ("unknown: ERNIE", "ernie.encoder.layer.7.attention.self.query.weight"),
+    ("unknown: ERNIE", "encoder.layer.1.attention.self.distance_embedding.weight"),
+    ("unknown: ERNIE", "ernie.embeddings.task_type_embeddings.weight"), ("GPT-2", "transformer.h.2.ln_1.weight"),
+])
+def test_a_part_of_the_encoder_that_would_not_run_is_refused(family_name, tensor, family, tmp_path):
+    folder = Path(shutil.copytree(family(family_name), tmp_path / "model"))
+    add_tensors(folder, **{tensor: torch.ones(3, 5)})
+    with pytest.raises(LoadError, match=f"the weights hold {tensor}, which the declared architecture does not have"):
+        load_model(str(folder))
+
+
+@pytest.mark.parametrize("tensor", [
+    "ernie.pooler.dense.weight", "cls.seq_relationship.weight", "classifier.1.weight",
+    "ernie.embeddings.position_ids", "ernie.encoder.layer.0.attention.self.rotary_emb.inv_freq",
+    "ernie.embeddings.word_embeddings._weight", "ernie.encoder.layer.0.attn.masked_bias",
+])
+def test_what_no_model_of_this_class_reads_may_lie_in_the_file(tensor, family, tmp_path):
+    folder = Path(shutil.copytree(family("unknown: ERNIE"), tmp_path / "model"))
+    add_tensors(folder, **{tensor: torch.ones(3, 5)})
+    assert load_model(str(folder)).model.heads == {"mlm"}
+
+
+def test_numbers_in_the_encoder_that_can_be_no_weights_may_lie_in_the_file(family, tmp_path):
+    folder = Path(shutil.copytree(family("unknown: ERNIE"), tmp_path / "model"))
+    add_tensors(folder, **{"ernie.encoder.layer.0.attention.self.seen": torch.ones(3, 5).byte()})
+    assert load_model(str(folder)).model.heads == {"mlm"}
+
+
+@pytest.mark.parametrize("architecture", ["XLNetLMHeadModel", "XLNetForSequenceClassification"])
+def test_a_model_without_a_longest_input_is_refused_as_one(architecture, tmp_path):
+    import transformers
+
+    config = transformers.XLNetConfig(d_model=16, n_layer=2, n_head=4, d_inner=23, vocab_size=29)
+    getattr(transformers, architecture)(config).save_pretrained(tmp_path)
+    with pytest.raises(LoadError, match="xlnet has no longest input; the explorer shows models that have one"):
+        load_model(str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "stem"), [
+    ("BERT", "Bert"), ("RoBERTa", "Roberta"), ("ELECTRA, discriminator", "Electra"), ("DistilBERT", "DistilBert"),
+    ("ALBERT", "Albert"),
+])
+def test_multiple_choice_is_refused_as_such(name, stem, family):
+    with pytest.raises(LoadError, match=f"{stem}ForMultipleChoice chooses .*; multiple choice is not supported here"):
+        load_model(family(name, f"{stem}ForMultipleChoice"))

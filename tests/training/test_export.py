@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,11 @@ import torch
 
 from bert_core import model as core
 from bert_core.cli import main
+from bert_core.config import BertConfig
 from bert_core.load import SHIPPED, load_model, shipped_names
-from bert_core.training.folder import export
+from bert_core.training.folder import _fitting, export
 from bert_core.training.taskdata import collate
+from tests.checkpoints import save_tokenizer, wordpiece
 
 SENTENCES = ("The dog barked all night.", "Paris is good, is it not?")
 
@@ -113,3 +117,54 @@ def test_a_pair_has_its_segments_in_transformers(tiny_bert, tmp_path):
     assert theirs["input_ids"] == list(mine.input_ids)
     assert theirs["token_type_ids"] == list(mine.token_type_ids)
     assert set(mine.token_type_ids) == {0, 1}
+
+
+@pytest.mark.parametrize(("name", "architecture"), [
+    ("ELECTRA, discriminator", "ElectraModel"), ("ALBERT, older files", "AlbertForMaskedLM"),
+    ("RoBERTa", "RobertaForMaskedLM"), ("CamemBERT", "CamembertForMaskedLM"), ("XLM-RoBERTa", "XLMRobertaForMaskedLM"),
+    ("ALBERT", "AlbertForMaskedLM"), ("DistilBERT", "DistilBertForMaskedLM"), ("HerBERT", "BertForMaskedLM"),
+])
+def test_an_export_names_the_class_that_its_tensors_fill(name, architecture, family, tmp_path):
+    """A head that the explorer has no use for is left out; transformers would start it at random."""
+    import transformers
+
+    source, out = family(name), tmp_path / "out"
+    loaded = load_model(source)
+    export(loaded, out)
+    assert load_model(str(out)).config.architectures == (architecture,)
+    model, report = getattr(transformers, architecture).from_pretrained(out, output_loading_info=True)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    before, after = (transformers.AutoTokenizer.from_pretrained(one) for one in (source, out))
+    for role in ("bos", "eos", "cls", "sep", "mask", "pad", "unk"):
+        assert getattr(after, f"{role}_token") == getattr(before, f"{role}_token"), role
+    for text in SENTENCES:
+        assert after(text)["input_ids"] == before(text)["input_ids"]
+
+
+@pytest.mark.parametrize(("declared", "heads", "expected"), [
+    ("BertForPreTraining", {"mlm", "pooler"}, "BertForMaskedLM"), ("BertForPreTraining", {"lm", "nsp", "pooler"}, None),
+    ("BertForPreTraining", {"nsp", "pooler"}, "BertForNextSentencePrediction"), ("BertLMHeadModel", {"lm"}, None),
+    ("BertForSequenceClassification", {"pooler"}, "BertModel"), ("BertForMaskedLM", {"lm"}, None),
+    ("BertForTokenClassification", {"token_classification"}, None), ("BertModel", {"pooler"}, None),
+    ("SomethingElse", {"mlm"}, None),
+])
+def test_a_class_is_renamed_only_where_a_head_of_it_is_missing(declared, heads, expected):
+    config = BertConfig(architectures=(declared,))
+    assert _fitting(config, frozenset(heads)) == (expected or declared,)
+
+
+def test_no_class_is_named_where_none_was_declared():
+    assert _fitting(BertConfig(), frozenset({"mlm"})) == ()
+
+
+def test_a_word_piece_tokenizer_of_an_albert_has_no_other_names(family, tmp_path):
+    size = wordpiece().get_vocab_size()
+    folder = tmp_path / "model"
+    shutil.copytree(family("ALBERT", vocab_size=size), folder)
+    for file in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+        (folder / file).unlink(missing_ok=True)
+    save_tokenizer(folder)
+    export(load_model(str(folder)), tmp_path / "out")
+    settings = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text(encoding="utf-8"))
+    assert not {"bos_token", "eos_token"} & settings.keys()
