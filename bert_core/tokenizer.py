@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tokenizers import Tokenizer as FastTokenizer
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from bert_core.loading.files import MAX_JSON, read_json
+from bert_core.loading.word_pieces import from_vocabulary
 
 MASK = "[MASK]"
 #: Role -> BERT's own name for it.
@@ -278,7 +278,7 @@ def read_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:
         ValueError: the file can't be read.
     """
     path = folder / "tokenizer.json"
-    fast = _read_fast(path) if path.exists() else _from_vocabulary(folder)
+    fast = _read_fast(path) if path.exists() else from_vocabulary(folder)
     return Tokenizer(fast, limit, special_tokens(folder, fast), has_segments)
 
 
@@ -291,41 +291,6 @@ def _read_fast(path: Path) -> FastTokenizer:
         raise
     except BaseException as error:  # the library raises bare Exception, and panics outside of it
         raise ValueError(f"{path.name} can't be read ({error})") from None
-
-
-def _from_vocabulary(folder: Path) -> FastTokenizer:
-    """BERT's WordPiece over a vocab.txt, one piece a line."""
-    ids = _read_vocabulary(folder / "vocab.txt")
-    config = folder / "tokenizer_config.json"
-    settings = read_json(config) if config.exists() else {}
-    accents = settings.get("strip_accents")  # None: as the letters' case
-    fast = FastTokenizer(models.WordPiece(ids, unk_token="[UNK]"))
-    fast.normalizer = normalizers.BertNormalizer(
-        lowercase=bool(settings.get("do_lower_case", True)), strip_accents=None if accents is None else bool(accents),
-        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)))
-    fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    fast.decoder = decoders.WordPiece()
-    fast.add_special_tokens([token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK) if token in ids])
-    fast.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
-    )
-    return fast
-
-
-def _read_vocabulary(path: Path) -> dict[str, int]:
-    """Piece -> id, its line; lines end as the file's do, for a piece may be U+2028 or another that splitlines ends."""
-    if path.stat().st_size > MAX_JSON:
-        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MiB")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"vocab.txt can't be read ({error})") from None
-    ids = {piece: number for number, piece in enumerate(text.removesuffix("\n").split("\n"))}
-    missing = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in ids]
-    if missing:
-        raise ValueError(f"vocab.txt lacks {missing[0]}: it is no WordPiece vocabulary")
-    return ids
 
 
 def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:

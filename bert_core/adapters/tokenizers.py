@@ -87,7 +87,8 @@ class PythonTokenizer(Tokenizer):
         sentences = [self._words(part) for part in parts]
         ids = [[piece for piece, _ in sentence] for sentence in sentences]
         whole = self._theirs.build_inputs_with_special_tokens(*ids) if specials else ids[0]
-        return self._aligned(whole, sentences)
+        segments = self._theirs.create_token_type_ids_from_sequences(*ids) if specials else [0] * len(whole)
+        return self._aligned(whole, sentences, segments)
 
     def _words(self, text: str) -> list[tuple[int, Span]]:
         """(id, place) of every piece of a text."""
@@ -104,7 +105,9 @@ class PythonTokenizer(Tokenizer):
         except Exception as error:  # each tokenizer written in Python raises its own
             raise ValueError(f"the tokenizer can't split this text ({first_line(error)})") from None
 
-    def _aligned(self, whole: list[int], sentences: list[list[tuple[int, Span]]]) -> SimpleNamespace:
+    def _aligned(
+        self, whole: list[int], sentences: list[list[tuple[int, Span]]], segments: list[int]
+    ) -> SimpleNamespace:
         """Find each sentence's pieces in the sequence with specials, in order."""
         offsets, words = [(0, 0)] * len(whole), [None] * len(whole)
         numbers: list[int | None] = [None] * len(whole)
@@ -116,7 +119,6 @@ class PythonTokenizer(Tokenizer):
                 offsets[place + step], words[place + step] = (span.start, span.end), span.word
                 numbers[place + step] = number
             place += len(ids)
-        segments = [1 if number == 1 else 0 for number in numbers]
         return SimpleNamespace(ids=whole, offsets=offsets, word_ids=words, sequence_ids=numbers, type_ids=segments)
 
 

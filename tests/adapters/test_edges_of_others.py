@@ -203,7 +203,8 @@ def test_the_same_sentence_twice_is_two_sentences(family):
     found = own.encode("chien dort", "chien dort")
     count = len(own.spans("chien dort"))
     assert [found.sequence_ids.count(n) for n in (0, 1)] == [count, count]
-    assert found.token_type_ids == tuple(int(sentence == 1) for sentence in found.sequence_ids)
+    expected = own.backend("chien dort", "chien dort", return_token_type_ids=True)["token_type_ids"]
+    assert list(found.token_type_ids) == expected == [0] * (count + 2) + [1] * (count + 1)  # the last </s> as well
 
 
 def test_whatever_a_tokenizer_in_python_raises_is_an_error_of_the_text(family, monkeypatch):

@@ -1,0 +1,87 @@
+"""BERT's WordPiece as a folder's files describe it: the same ids as transformers gives for the same folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bert_core.adapters.tokenizers import PythonTokenizer
+from bert_core.config import BertConfig
+from bert_core.load import LoadError, find_tokenizer
+from bert_core.tokenizer import Tokenizer
+from tests.checkpoints import VOCABULARY
+
+CONFIG = BertConfig(vocab_size=len(VOCABULARY), max_position_embeddings=201)
+TEXTS = ("the DOG barked", "École [MASK] <mask> of paris", "[NEW]ly [new] covidly [X]b", "中国 é \u0301 [sep] [SEP]a",
+         "a [x] zebra zebras", "x" * 101, "")
+
+
+@pytest.fixture
+def words(tmp_path) -> Path:
+    """A folder of the form of 2018: config.json and vocab.txt."""
+    write(tmp_path, {"config.json": {"model_type": "bert"}})
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def write(folder: Path, files: dict[str, dict]) -> None:
+    for name, values in files.items():
+        (folder / name).write_text(json.dumps(values), encoding="utf-8")
+
+
+def ours(folder: Path) -> Tokenizer:
+    return find_tokenizer(folder, CONFIG, has_segments=True)
+
+
+def check_as_transformers(folder: Path, texts: tuple[str, ...] = TEXTS) -> None:
+    """Ids and segments of every text, alone and as a pair; its mask token is what [MASK] stands for."""
+    from transformers import AutoTokenizer
+
+    own, theirs = ours(folder), AutoTokenizer.from_pretrained(folder)
+    assert own.mask_token == theirs.mask_token
+    for text in texts:
+        for pair in (None, "who is the dog"):
+            found = own.encode(text, pair)
+            expected = theirs(text.replace("[MASK]", own.mask_token), pair, return_token_type_ids=True)
+            assert list(found.input_ids) == expected["input_ids"], (text, found.tokens)
+            assert list(found.token_type_ids) == expected["token_type_ids"], text
+
+
+# --- whose word list it is -------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["BertTokenizer", "BertTokenizerFast", "ElectraTokenizer", "DistilBertTokenizerFast",
+                                  None])
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "config.json"])
+def test_a_list_of_words_is_word_pieces_where_its_class_is_berts(words, name, file):
+    write(words, {file: {"tokenizer_class": name, "model_type": "bert"}})
+    assert not isinstance(ours(words), PythonTokenizer)
+    check_as_transformers(words)
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "config.json"])
+def test_a_list_of_words_of_another_class_is_split_as_that_class_does(words, file):
+    files = {"config.json": {"model_type": "bert"},
+             "tokenizer_config.json": {"word_tokenizer_type": "basic", "subword_tokenizer_type": "character"}}
+    files[file]["tokenizer_class"] = "BertJapaneseTokenizer"
+    write(words, files)
+    assert ours(words).encode("the dog").tokens == ("[CLS]", *"the", *"dog", "[SEP]")
+    check_as_transformers(words, ("the DOG barked", "[MASK] of paris", "中国 é", ""))
+
+
+def test_the_class_of_the_tokenizers_own_settings_counts_before_the_models(words):
+    write(words, {"config.json": {"model_type": "bert", "tokenizer_class": "BertJapaneseTokenizer"},
+                  "tokenizer_config.json": {"tokenizer_class": "BertTokenizer"}})
+    assert ours(words).encode("the dog").tokens == ("[CLS]", "the", "dog", "[SEP]")
+
+
+@pytest.mark.parametrize("settings", [
+    {"tokenizer_class": "KoBertTokenizer"}, {"tokenizer_class": ["BertTokenizer"]},
+    {"tokenizer_class": "OwnTokenizer", "auto_map": {"AutoTokenizer": ["theirs.OwnTokenizer", None]}},
+])
+def test_a_list_of_words_that_code_must_read_is_refused_in_a_line(words, settings):
+    write(words, {"tokenizer_config.json": settings})
+    with pytest.raises(LoadError, match="no tokenizer can be read"):
+        ours(words)
