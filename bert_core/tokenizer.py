@@ -22,6 +22,8 @@ from bert_core.loading.word_pieces import from_vocabulary
 MASK = "[MASK]"
 #: Role -> BERT's own name for it.
 ROLES = {"cls": "[CLS]", "sep": "[SEP]", "mask": MASK, "pad": "[PAD]", "unk": "[UNK]"}
+#: The same as RoBERTa and its kin call them.
+_OTHER_NAMES = {"cls": "<s>", "sep": "</s>", "mask": "<mask>", "pad": "<pad>", "unk": "<unk>"}
 #: Longest text that is looked at, in characters; far beyond any model's limit.
 MAX_CHARACTERS = 200_000
 
@@ -176,12 +178,7 @@ class Tokenizer:
 
     def _encode(self, parts: tuple[str, ...], specials: bool = True):
         """The library's encoding, uncut; ValueError where its vocabulary can't spell the text."""
-        try:
-            return self._whole.encode(*parts, add_special_tokens=specials)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # the library raises bare Exception, and panics outside of it
-            raise ValueError(f"the tokenizer can't split this text ({error})") from None
+        return _encode(self._whole, parts, specials)
 
     def _clean(self, text: str) -> str:
         """Bound the length and replace what is no character (lone surrogates)."""
@@ -231,6 +228,15 @@ class Tokenizer:
         """Offsets of each token in its own sentence as it was given."""
         given = [self._unmasked_offsets(text or "", spans) for text in texts]
         return tuple((0, 0) if sequence is None else given[sequence][n] for n, sequence in enumerate(sequence_ids))
+
+
+def _encode(fast: FastTokenizer, parts: tuple[str, ...], specials: bool = True):
+    try:
+        return fast.encode(*parts, add_special_tokens=specials)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # the library raises bare Exception, and panics outside of it
+        raise ValueError(f"the tokenizer can't split this text ({error})") from None
 
 
 def _fitting(sequence_ids: Sequence[int | None], limit: int) -> list[int]:
@@ -294,7 +300,11 @@ def _read_fast(path: Path) -> FastTokenizer:
 
 
 def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:
-    """Role -> token, from the folder's own files or by BERT's names."""
+    """Role -> token, from the folder's own files, by BERT's names, or else by RoBERTa's among the added tokens.
+
+    RoBERTa's own folder names none: transformers has them in its code. Where '<s>' and '</s>' stand for something else
+    (GPT's kin), nothing begins and ends with them.
+    """
     names: dict[str, str] = {}
     for file in ("special_tokens_map.json", "tokenizer_config.json"):
         values = read_json(folder / file) if (folder / file).exists() else {}
@@ -303,6 +313,11 @@ def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:
             value = value.get("content") if isinstance(value, dict) else value
             if isinstance(value, str):
                 names.setdefault(role, value)
+    added = {token.content for token in fast.get_added_tokens_decoder().values() if token.special}
+    ends = _encode(fast, ("",)).tokens
+    outside = {"cls": ends[:1], "sep": ends[-1:]}
     for role, token in ROLES.items():
-        names.setdefault(role, token)
+        other = _OTHER_NAMES[role]
+        known = fast.token_to_id(token) is not None or other not in added or other not in outside.get(role, added)
+        names.setdefault(role, token if known else other)
     return {role: token for role, token in names.items() if fast.token_to_id(token) is not None}
