@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from tokenizers import Tokenizer as FastTokenizer
 
-from bert_core.loading.files import MAX_JSON, read_json
-from bert_core.loading.word_pieces import from_vocabulary
+from bert_core.loading.files import MAX_JSON
+from bert_core.loading.word_pieces import from_vocabulary, special_settings
 
 MASK = "[MASK]"
 #: Role -> BERT's own name for it.
@@ -306,13 +306,12 @@ def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:
     (GPT's kin), nothing begins and ends with them.
     """
     names: dict[str, str] = {}
-    for file in ("special_tokens_map.json", "tokenizer_config.json"):
-        values = read_json(folder / file) if (folder / file).exists() else {}
-        for role in ROLES:
-            value = values.get(f"{role}_token")
-            value = value.get("content") if isinstance(value, dict) else value
-            if isinstance(value, str):
-                names.setdefault(role, value)
+    settings = special_settings(folder)
+    for role in ROLES:
+        value = settings.get(f"{role}_token")
+        value = value.get("content") if isinstance(value, dict) else value
+        if isinstance(value, str):
+            names[role] = value
     added = {token.content for token in fast.get_added_tokens_decoder().values() if token.special}
     ends = _encode(fast, ("",)).tokens
     outside = {"cls": ends[:1], "sep": ends[-1:]}

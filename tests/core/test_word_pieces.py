@@ -9,6 +9,7 @@ import pytest
 
 from bert_core.adapters.tokenizers import PythonTokenizer
 from bert_core.config import BertConfig
+from bert_core.hub import FILES
 from bert_core.load import LoadError, find_tokenizer
 from bert_core.tokenizer import Tokenizer
 from tests.checkpoints import VOCABULARY
@@ -85,3 +86,62 @@ def test_a_list_of_words_that_code_must_read_is_refused_in_a_line(words, setting
     write(words, {"tokenizer_config.json": settings})
     with pytest.raises(LoadError, match="no tokenizer can be read"):
         ours(words)
+
+
+# --- tokens that were added to it ------------------------------------------------
+
+LAST = len(VOCABULARY)
+NEW = {"[NEW]": LAST, "covid": LAST + 1, "[X]": LAST + 2}
+
+
+def entry(content: str, **flags: bool) -> dict:
+    return {"content": content, "special": False, "single_word": False, "lstrip": False, "rstrip": False,
+            "normalized": True, **flags}
+
+
+@pytest.mark.parametrize("files", [
+    {"added_tokens.json": NEW},
+    {"added_tokens.json": {**NEW, "zebra": VOCABULARY.index("zebra")}},
+    {"added_tokens.json": NEW, "tokenizer_config.json": {"do_lower_case": False}},
+    {"added_tokens.json": NEW, "tokenizer_config.json": {"additional_special_tokens": ["[NEW]", "[X]"]}},
+    {"added_tokens.json": NEW, "special_tokens_map.json": {"additional_special_tokens": ["[NEW]", "[X]"]}},
+    {"added_tokens.json": {"<mask>": LAST}, "tokenizer_config.json": {"mask_token": "<mask>"}},
+    {"tokenizer_config.json": {"added_tokens_decoder": {
+        str(LAST): entry("[NEW]", special=True, normalized=False), str(LAST + 1): entry("covid", single_word=True),
+        str(LAST + 2): entry("[X]", lstrip=True, rstrip=True), "3": entry("[SEP]", normalized=False)}}},
+    {"tokenizer_config.json": {"added_tokens_decoder": {str(LAST): entry("[NEW]")}},
+     "added_tokens.json": {"covid": LAST}, "special_tokens_map.json": {"mask_token": "zebra"}},
+    {"tokenizer_config.json": {"mask_token": "<mask>"}},
+    {"tokenizer_config.json": {"mask_token": "zebra", "bos_token": "<s>", "extra_special_tokens": ["[x]", "[NEW]"]}},
+    {"tokenizer_config.json": {"mask_token": "cat"},
+     "special_tokens_map.json": {"mask_token": entry("zebra", lstrip=True)}},
+    {"tokenizer_config.json": {"unk_token": "zebra", "cls_token": "<", "sep_token": ">", "pad_token": "?"}},
+    {"tokenizer_config.json": {"extra_special_tokens": {"image_token": "[NEW]"}}},
+])
+def test_added_tokens_have_transformers_flags_and_ids(words, files):
+    write(words, files)
+    check_as_transformers(words)
+
+
+@pytest.mark.parametrize(("files", "message"), [
+    ({"added_tokens.json": {"[NEW]": LAST + 1}},
+     rf"'\[NEW\]' can't have the id {LAST + 1}: behind vocab.txt comes {LAST}"),
+    ({"added_tokens.json": {"<mask>": 4}}, "'<mask>' can't have the id 4"),
+    ({"added_tokens.json": {"zebra": LAST}}, f"'zebra' can't have the id {LAST}"),
+    ({"added_tokens.json": {"zebra": "last"}}, "an added token's id is no whole number"),
+    ({"added_tokens.json": {"zebra": None}}, "an added token's id is no whole number"),
+    ({"added_tokens.json": {"": LAST}}, "an added token has no content: ''"),
+    ({"tokenizer_config.json": {"added_tokens_decoder": ["[NEW]"]}}, "added_tokens_decoder is no object"),
+    ({"tokenizer_config.json": {"added_tokens_decoder": {"5": 3}}}, "an added token, 3, is no object"),
+    ({"tokenizer_config.json": {"extra_special_tokens": 3}}, "extra_special_tokens is no list"),
+    ({"tokenizer_config.json": {"mask_token": 3}}, "an added token, 3, is no object"),
+    ({"tokenizer_config.json": {"unk_token": "no such piece"}}, "vocab.txt lacks no such piece"),
+])
+def test_an_added_token_that_can_t_be_kept_is_refused_in_a_line(words, files, message):
+    write(words, files)
+    with pytest.raises(ValueError, match=message):
+        ours(words)
+
+
+def test_a_hub_model_s_added_tokens_are_fetched():
+    assert "added_tokens.json" in FILES
