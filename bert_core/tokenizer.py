@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tokenizers import Tokenizer as FastTokenizer
 
 from bert_core.loading.files import MAX_JSON
-from bert_core.loading.word_pieces import from_vocabulary, special_settings
+from bert_core.loading.word_pieces import as_settings_say, from_vocabulary, special_settings
 
 MASK = "[MASK]"
 #: Role -> BERT's own name for it.
@@ -284,7 +284,7 @@ def read_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:
         ValueError: the file can't be read.
     """
     path = folder / "tokenizer.json"
-    fast = _read_fast(path) if path.exists() else from_vocabulary(folder)
+    fast = as_settings_say(_read_fast(path), folder) if path.exists() else from_vocabulary(folder)
     return Tokenizer(fast, limit, special_tokens(folder, fast), has_segments)
 
 

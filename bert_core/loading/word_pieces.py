@@ -5,6 +5,7 @@ Held against transformers' BertTokenizer, which reads the same files.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,7 @@ def from_vocabulary(folder: Path) -> Tokenizer:
         if name not in known:
             raise ValueError(f"vocab.txt lacks {name}: it is no WordPiece vocabulary")
     fast = Tokenizer(models.WordPiece(ids, unk_token=unk))
-    accents = settings.get("strip_accents")  # None: as the letters' case
-    fast.normalizer = normalizers.BertNormalizer(
-        lowercase=bool(settings.get("do_lower_case", True)), strip_accents=None if accents is None else bool(accents),
-        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)))
+    fast.normalizer = _normalizer(settings)
     fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     fast.decoder = decoders.WordPiece()
     _add(fast, declared)
@@ -84,6 +82,35 @@ def from_vocabulary(folder: Path) -> Tokenizer:
         single=f"{cls} $A {sep}", pair=f"{cls} $A {sep} $B:1 {sep}:1",
         special_tokens=[(name, fast.token_to_id(name)) for name in (cls, sep)])
     return fast
+
+
+def _normalizer(settings: dict[str, Any]) -> normalizers.BertNormalizer:
+    """BERT's own clean-up of a text, by the three settings that it has."""
+    accents = settings.get("strip_accents")  # None: as the letters' case
+    return normalizers.BertNormalizer(
+        lowercase=bool(settings.get("do_lower_case", True)), strip_accents=None if accents is None else bool(accents),
+        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)))
+
+
+def as_settings_say(fast: Tokenizer, folder: Path) -> Tokenizer:
+    """A folder's tokenizer.json with the steps before the pieces that transformers takes, for a BERT from its settings.
+
+    They count before what tokenizer.json says, and where they say nothing BERT's own count. A folder without
+    tokenizer_config.json keeps the steps of its tokenizer.json, as one that was trained here needs.
+    """
+    path = folder / "tokenizer_config.json"
+    if not path.exists() or not isinstance(fast.model, models.WordPiece) or not is_word_piece(folder):
+        return fast
+    steps = {"normalizer": _normalizer(read_json(path)), "pre_tokenizer": pre_tokenizers.BertPreTokenizer()}
+    if all(_state(getattr(fast, name)) == _state(step) for name, step in steps.items()):
+        return fast
+    values = json.loads(fast.to_str()) | {name: _state(step) for name, step in steps.items()}
+    return Tokenizer.from_str(json.dumps(values))  # anew: added tokens are normalised when they are added
+
+
+def _state(step: normalizers.Normalizer | pre_tokenizers.PreTokenizer | None) -> Any:
+    """What tokenizer.json says of a step."""
+    return None if step is None else json.loads(step.__getstate__())
 
 
 def _declared(folder: Path, settings: dict[str, Any], named: set[str]) -> dict[str, tuple[int, AddedToken]]:

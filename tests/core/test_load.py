@@ -372,6 +372,7 @@ def test_a_tokenizer_that_panics_is_an_error_of_the_text(folder):
     values["pre_tokenizer"] = {"type": "Split", "pattern": {"Regex": "(a|aa)+$"}, "behavior": "Isolated",
                                "invert": False}
     (folder / "tokenizer.json").write_text(json.dumps(values))
+    (folder / "tokenizer_config.json").unlink()  # it would have BERT's own steps take the place of these
     with pytest.raises(ValueError, match="can't split this text"):
         load_model(str(folder)).tokenizer.encode("a" * 40 + "b")
 

@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from tokenizers import AddedToken, normalizers, pre_tokenizers
+from tokenizers import Tokenizer as Fast
 
 from bert_core.adapters.tokenizers import PythonTokenizer
 from bert_core.config import BertConfig
 from bert_core.hub import FILES
 from bert_core.load import LoadError, find_tokenizer
 from bert_core.tokenizer import Tokenizer
-from tests.checkpoints import VOCABULARY
+from tests.checkpoints import VOCABULARY, wordpiece
 
 CONFIG = BertConfig(vocab_size=len(VOCABULARY), max_position_embeddings=201)
 TEXTS = ("the DOG barked", "École [MASK] <mask> of paris", "[NEW]ly [new] covidly [X]b", "中国 é \u0301 [sep] [SEP]a",
@@ -145,3 +147,53 @@ def test_an_added_token_that_can_t_be_kept_is_refused_in_a_line(words, files, me
 
 def test_a_hub_model_s_added_tokens_are_fetched():
     assert "added_tokens.json" in FILES
+
+
+# --- tokenizer.json and the settings beside it -----------------------------------
+
+
+@pytest.fixture
+def library(tmp_path) -> Path:
+    """A folder with a tokenizer.json that makes all letters small, and no settings yet."""
+    write(tmp_path, {"config.json": {"model_type": "bert"}})
+    fast = wordpiece()
+    fast.add_tokens([AddedToken("Covid", normalized=True), AddedToken("Zebra", normalized=False)])
+    fast.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["BertTokenizer", "DistilBertTokenizerFast", "PreTrainedTokenizerFast", None])
+@pytest.mark.parametrize("settings", [
+    {}, {"do_lower_case": False}, {"strip_accents": False}, {"do_lower_case": False, "strip_accents": True},
+    {"tokenize_chinese_chars": False}, {"do_lower_case": True, "strip_accents": None}])
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_the_settings_of_a_bert_count_before_its_tokenizer_json(library, settings, name, lowercase):
+    fast = Fast.from_file(str(library / "tokenizer.json"))
+    fast.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    fast.save(str(library / "tokenizer.json"))
+    named = {"tokenizer_class": name} if name else {}
+    write(library, {"tokenizer_config.json": {**settings, **named, "mask_token": "[MASK]"}})
+    check_as_transformers(library, (*TEXTS, "the COVID Covid covid Zebra zebra", "an É or É"))
+
+
+@pytest.mark.parametrize("pre_tokenizer", [pre_tokenizers.Whitespace(), pre_tokenizers.WhitespaceSplit()])
+def test_words_are_cut_as_a_bert_cuts_them(library, pre_tokenizer):
+    fast = Fast.from_file(str(library / "tokenizer.json"))
+    fast.pre_tokenizer = pre_tokenizer
+    fast.save(str(library / "tokenizer.json"))
+    write(library, {"tokenizer_config.json": {"tokenizer_class": "BertTokenizer"}})
+    check_as_transformers(library, ("it's good.bad", *TEXTS))
+
+
+def test_a_tokenizer_json_without_settings_is_taken_as_it_is(library):
+    """A model that was trained here from one that keeps its letters has none beside it."""
+    fast = Fast.from_file(str(library / "tokenizer.json"))
+    fast.normalizer = normalizers.BertNormalizer(lowercase=False)
+    fast.save(str(library / "tokenizer.json"))
+    assert ours(library).encode("the DOG").tokens == ("[CLS]", "the", "[UNK]", "[SEP]")
+
+
+def test_settings_leave_other_kinds_of_pieces_alone(family):
+    folder = Path(family("HerBERT"))
+    own = find_tokenizer(folder, BertConfig(vocab_size=1000), has_segments=True)
+    assert own.backend.to_str() == Fast.from_file(str(folder / "tokenizer.json")).to_str()
