@@ -96,6 +96,9 @@ class Tokenizer:
         has_segments: False where the model has no segment table.
     """
 
+    #: Which sentence of a pair keeps one piece more where both are cut to an odd number: the longer, or the first.
+    _first_keeps_more = False
+
     def __init__(self, fast: FastTokenizer, limit: int, specials: dict[str, str], has_segments: bool = True):
         fast.no_padding()
         fast.no_truncation()
@@ -201,7 +204,7 @@ class Tokenizer:
         The library's own truncation also makes every window that was cut off, for a pair each of one sentence with
         each of the other: gigabytes of two long texts.
         """
-        places = _fitting(whole.sequence_ids, self.limit)
+        places = _fitting(whole.sequence_ids, self.limit, self._first_keeps_more)
         ids, sequence_ids, type_ids, word_ids, spans = (
             tuple(values[n] for n in places)
             for values in (whole.ids, whole.sequence_ids, whole.type_ids, whole.word_ids, whole.offsets))
@@ -239,16 +242,17 @@ def _encode(fast: FastTokenizer, parts: tuple[str, ...], specials: bool = True):
         raise ValueError(f"the tokenizer can't split this text ({error})") from None
 
 
-def _fitting(sequence_ids: Sequence[int | None], limit: int) -> list[int]:
+def _fitting(sequence_ids: Sequence[int | None], limit: int, first_keeps_more: bool = False) -> list[int]:
     """Places of the tokens that fit: all specials, and what the library's `longest_first` keeps of the sentences.
 
-    The longer one loses pieces at its end until it is as short as the other, then both do.
+    The longer one loses pieces at its end until it is as short as the other, then both do; an odd piece is the longer
+    one's, or the first one's.
     """
     lengths = [sequence_ids.count(sentence) for sentence in (0, 1)]
     room = max(limit - sequence_ids.count(None), 0)
     shorter = min(*lengths, room // 2)
     left = {None: len(sequence_ids), 0: shorter, 1: room - shorter}
-    if lengths[0] > lengths[1]:
+    if lengths[0] > lengths[1] or (first_keeps_more and room // 2 < min(lengths)):
         left[0], left[1] = left[1], left[0]
     places = []
     for place, sentence in enumerate(sequence_ids):
