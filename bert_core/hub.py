@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from huggingface_hub import DryRunFileInfo
 
 FILES = ["config.json", "*.safetensors", "*.safetensors.index.json", "tokenizer.json", "tokenizer_config.json",
-         "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt", "*.model", "bpe.codes"]
+         "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt", "*.model",
+         "bpe.codes"]
 #: Most bytes of one model. BERT-large in float32 has 1.3 GiB; a larger one would fill a laptop's memory as well as
 #: the disk that all visitors share.
 MAX_BYTES = 2 * 2**30

@@ -27,6 +27,7 @@ from bert_core.loading.check import canonical_names, is_ours, plan, settle_ties
 from bert_core.loading.describe import ModelInfo, count_parameters, describe, gaps
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import Stored, check_entries, read_headers, read_json, read_tensors
+from bert_core.loading.word_pieces import is_word_piece
 from bert_core.memory import ran_out
 from bert_core.model import Model
 from bert_core.on_demand import OnDemand
@@ -185,8 +186,7 @@ def find_tokenizer(folder: Path, config: BertConfig, has_segments: bool) -> Toke
     shares = folder.parent == SHIPPED or ("shared_from" in config.extra and not (folder / "vocab.txt").exists())
     if shares and not (folder / "tokenizer.json").exists():
         folder = SHIPPED
-    word_pieces = config.model_type in ("bert", "distilbert", "electra") and (folder / "vocab.txt").exists()
-    if word_pieces or (folder / "tokenizer.json").exists():
+    if (folder / "tokenizer.json").exists() or ((folder / "vocab.txt").exists() and is_word_piece(folder)):
         tokenizer = read_tokenizer(folder, config.max_tokens, has_segments)
     else:
         from bert_core.adapters.tokenizers import read_other_tokenizer

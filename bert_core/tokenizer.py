@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tokenizers import Tokenizer as FastTokenizer
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from bert_core.loading.files import MAX_JSON, read_json
+from bert_core.loading.files import MAX_JSON
+from bert_core.loading.word_pieces import as_settings_say, from_vocabulary, special_settings
 
 MASK = "[MASK]"
 #: Role -> BERT's own name for it.
 ROLES = {"cls": "[CLS]", "sep": "[SEP]", "mask": MASK, "pad": "[PAD]", "unk": "[UNK]"}
+#: The same as RoBERTa and its kin call them.
+_OTHER_NAMES = {"cls": "<s>", "sep": "</s>", "mask": "<mask>", "pad": "<pad>", "unk": "<unk>"}
 #: Longest text that is looked at, in characters; far beyond any model's limit.
 MAX_CHARACTERS = 200_000
 
@@ -93,6 +95,9 @@ class Tokenizer:
             'pad', 'unk'; a role the family lacks is left out.
         has_segments: False where the model has no segment table.
     """
+
+    #: Which sentence of a pair keeps one piece more where both are cut to an odd number: the longer, or the first.
+    _first_keeps_more = False
 
     def __init__(self, fast: FastTokenizer, limit: int, specials: dict[str, str], has_segments: bool = True):
         fast.no_padding()
@@ -176,12 +181,7 @@ class Tokenizer:
 
     def _encode(self, parts: tuple[str, ...], specials: bool = True):
         """The library's encoding, uncut; ValueError where its vocabulary can't spell the text."""
-        try:
-            return self._whole.encode(*parts, add_special_tokens=specials)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # the library raises bare Exception, and panics outside of it
-            raise ValueError(f"the tokenizer can't split this text ({error})") from None
+        return _encode(self._whole, parts, specials)
 
     def _clean(self, text: str) -> str:
         """Bound the length and replace what is no character (lone surrogates)."""
@@ -204,7 +204,7 @@ class Tokenizer:
         The library's own truncation also makes every window that was cut off, for a pair each of one sentence with
         each of the other: gigabytes of two long texts.
         """
-        places = _fitting(whole.sequence_ids, self.limit)
+        places = _fitting(whole.sequence_ids, self.limit, self._first_keeps_more)
         ids, sequence_ids, type_ids, word_ids, spans = (
             tuple(values[n] for n in places)
             for values in (whole.ids, whole.sequence_ids, whole.type_ids, whole.word_ids, whole.offsets))
@@ -233,16 +233,26 @@ class Tokenizer:
         return tuple((0, 0) if sequence is None else given[sequence][n] for n, sequence in enumerate(sequence_ids))
 
 
-def _fitting(sequence_ids: Sequence[int | None], limit: int) -> list[int]:
+def _encode(fast: FastTokenizer, parts: tuple[str, ...], specials: bool = True):
+    try:
+        return fast.encode(*parts, add_special_tokens=specials)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # the library raises bare Exception, and panics outside of it
+        raise ValueError(f"the tokenizer can't split this text ({error})") from None
+
+
+def _fitting(sequence_ids: Sequence[int | None], limit: int, first_keeps_more: bool = False) -> list[int]:
     """Places of the tokens that fit: all specials, and what the library's `longest_first` keeps of the sentences.
 
-    The longer one loses pieces at its end until it is as short as the other, then both do.
+    The longer one loses pieces at its end until it is as short as the other, then both do; an odd piece is the longer
+    one's, or the first one's.
     """
     lengths = [sequence_ids.count(sentence) for sentence in (0, 1)]
     room = max(limit - sequence_ids.count(None), 0)
     shorter = min(*lengths, room // 2)
     left = {None: len(sequence_ids), 0: shorter, 1: room - shorter}
-    if lengths[0] > lengths[1]:
+    if lengths[0] > lengths[1] or (first_keeps_more and room // 2 < min(lengths)):
         left[0], left[1] = left[1], left[0]
     places = []
     for place, sentence in enumerate(sequence_ids):
@@ -278,7 +288,7 @@ def read_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokenizer:
         ValueError: the file can't be read.
     """
     path = folder / "tokenizer.json"
-    fast = _read_fast(path) if path.exists() else _from_vocabulary(folder)
+    fast = as_settings_say(_read_fast(path), folder) if path.exists() else from_vocabulary(folder)
     return Tokenizer(fast, limit, special_tokens(folder, fast), has_segments)
 
 
@@ -293,51 +303,24 @@ def _read_fast(path: Path) -> FastTokenizer:
         raise ValueError(f"{path.name} can't be read ({error})") from None
 
 
-def _from_vocabulary(folder: Path) -> FastTokenizer:
-    """BERT's WordPiece over a vocab.txt, one piece a line."""
-    ids = _read_vocabulary(folder / "vocab.txt")
-    config = folder / "tokenizer_config.json"
-    settings = read_json(config) if config.exists() else {}
-    accents = settings.get("strip_accents")  # None: as the letters' case
-    fast = FastTokenizer(models.WordPiece(ids, unk_token="[UNK]"))
-    fast.normalizer = normalizers.BertNormalizer(
-        lowercase=bool(settings.get("do_lower_case", True)), strip_accents=None if accents is None else bool(accents),
-        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)))
-    fast.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    fast.decoder = decoders.WordPiece()
-    fast.add_special_tokens([token for token in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", MASK) if token in ids])
-    fast.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
-    )
-    return fast
-
-
-def _read_vocabulary(path: Path) -> dict[str, int]:
-    """Piece -> id, its line; lines end as the file's do, for a piece may be U+2028 or another that splitlines ends."""
-    if path.stat().st_size > MAX_JSON:
-        raise ValueError(f"vocab.txt is larger than {MAX_JSON >> 20} MiB")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"vocab.txt can't be read ({error})") from None
-    ids = {piece: number for number, piece in enumerate(text.removesuffix("\n").split("\n"))}
-    missing = [token for token in ("[UNK]", "[CLS]", "[SEP]") if token not in ids]
-    if missing:
-        raise ValueError(f"vocab.txt lacks {missing[0]}: it is no WordPiece vocabulary")
-    return ids
-
-
 def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:
-    """Role -> token, from the folder's own files or by BERT's names."""
+    """Role -> token, from the folder's own files, by BERT's names, or else by RoBERTa's among the added tokens.
+
+    RoBERTa's own folder names none: transformers has them in its code. Where '<s>' and '</s>' stand for something else
+    (GPT's kin), nothing begins and ends with them.
+    """
     names: dict[str, str] = {}
-    for file in ("special_tokens_map.json", "tokenizer_config.json"):
-        values = read_json(folder / file) if (folder / file).exists() else {}
-        for role in ROLES:
-            value = values.get(f"{role}_token")
-            value = value.get("content") if isinstance(value, dict) else value
-            if isinstance(value, str):
-                names.setdefault(role, value)
+    settings = special_settings(folder)
+    for role in ROLES:
+        value = settings.get(f"{role}_token")
+        value = value.get("content") if isinstance(value, dict) else value
+        if isinstance(value, str):
+            names[role] = value
+    added = {token.content for token in fast.get_added_tokens_decoder().values() if token.special}
+    ends = _encode(fast, ("",)).tokens
+    outside = {"cls": ends[:1], "sep": ends[-1:]}
     for role, token in ROLES.items():
-        names.setdefault(role, token)
+        other = _OTHER_NAMES[role]
+        known = fast.token_to_id(token) is not None or other not in added or other not in outside.get(role, added)
+        names.setdefault(role, token if known else other)
     return {role: token for role, token in names.items() if fast.token_to_id(token) is not None}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
+from bert_core.adapters.alignment import align
 from bert_core.adapters.quiet import first_line, quiet
 from bert_core.loading.errors import LoadError
 from bert_core.tokenizer import ROLES, Span, Tokenizer, read_tokenizer
@@ -43,14 +43,19 @@ def _from_transformers(folder: Path):
 
 
 class PythonTokenizer(Tokenizer):
-    """A tokenizer written in Python (FlauBERT, XLM, PhoBERT), which gives no offsets.
+    """A tokenizer written in Python (FlauBERT, XLM, PhoBERT, Japanese BERT), which gives no offsets.
 
-    Words are what stands between spaces; every piece of a word gets the word's
-    offsets, the finest alignment there is.
+    The pieces are transformers' for the whole text; `align` finds where they
+    stand. Of a pair that is cut to an odd number of pieces the first sentence
+    keeps one more, as transformers' own cut has it for them.
     """
+
+    _first_keeps_more = True
 
     def __init__(self, theirs, limit: int, specials: dict[str, str], has_segments: bool):
         self._theirs = theirs
+        vocabulary = theirs.get_vocab()  # '##' alone may be a piece of any
+        self._marked = sum(piece.startswith("##") for piece in vocabulary) > 0.05 * len(vocabulary)
         self._set_up(limit, specials, has_segments)
 
     @property
@@ -83,45 +88,24 @@ class PythonTokenizer(Tokenizer):
         return self._theirs.decode(ids, skip_special_tokens=True)
 
     def _encode(self, parts: tuple[str, ...], specials: bool = True) -> SimpleNamespace:
-        """What the fast library's encoding has, worked out word by word."""
-        sentences = [self._words(part) for part in parts]
-        ids = [[piece for piece, _ in sentence] for sentence in sentences]
-        whole = self._theirs.build_inputs_with_special_tokens(*ids) if specials else ids[0]
-        return self._aligned(whole, sentences)
+        """What the fast library's encoding has: transformers' pieces, and where they stand."""
+        pieces = [self._pieces(part) for part in parts]
+        ids = [self._theirs.convert_tokens_to_ids(sentence) for sentence in pieces]
+        marks = [[-1 - number] * len(sentence) for number, sentence in enumerate(ids)]  # no id is negative
+        whole = self._theirs.build_inputs_with_special_tokens(*marks) if specials else marks[0]
+        segments = self._theirs.create_token_type_ids_from_sequences(*ids) if specials else [0] * len(whole)
+        numbers = [-1 - mark if mark in (-1, -2) else None for mark in whole]
+        rest = [zip(sentence, align(part, strings, self._theirs.unk_token, self._marked), strict=True)
+                for sentence, part, strings in zip(ids, parts, pieces, strict=True)]
+        placed = [(mark, Span(0, 0, None)) if number is None else next(rest[number])
+                  for mark, number in zip(whole, numbers, strict=True)]
+        return SimpleNamespace(
+            ids=[piece for piece, _ in placed], offsets=[(span.start, span.end) for _, span in placed],
+            word_ids=[span.word for _, span in placed], sequence_ids=numbers, type_ids=segments)
 
-    def _words(self, text: str) -> list[tuple[int, Span]]:
-        """(id, place) of every piece of a text."""
-        found, place = [], 0
-        for number, word in enumerate(text.split()):
-            start = text.index(word, place)
-            place = start + len(word)
-            found += [(piece, Span(start, place, number)) for piece in self._pieces(word)]
-        return found
-
-    def _pieces(self, word: str) -> list[int]:
+    def _pieces(self, text: str) -> list[str]:
+        """Of the whole text: what stands around a word has a say in how it is cut."""
         try:
-            return self._theirs.convert_tokens_to_ids(self._theirs.tokenize(word))
+            return self._theirs.tokenize(text)
         except Exception as error:  # each tokenizer written in Python raises its own
             raise ValueError(f"the tokenizer can't split this text ({first_line(error)})") from None
-
-    def _aligned(self, whole: list[int], sentences: list[list[tuple[int, Span]]]) -> SimpleNamespace:
-        """Find each sentence's pieces in the sequence with specials, in order."""
-        offsets, words = [(0, 0)] * len(whole), [None] * len(whole)
-        numbers: list[int | None] = [None] * len(whole)
-        place = 0
-        for number, sentence in enumerate(sentences):
-            ids = [piece for piece, _ in sentence]
-            place = _find(whole, ids, place)
-            for step, (_, span) in enumerate(sentence):
-                offsets[place + step], words[place + step] = (span.start, span.end), span.word
-                numbers[place + step] = number
-            place += len(ids)
-        segments = [1 if number == 1 else 0 for number in numbers]
-        return SimpleNamespace(ids=whole, offsets=offsets, word_ids=words, sequence_ids=numbers, type_ids=segments)
-
-
-def _find(whole: Sequence[int], part: Sequence[int], start: int) -> int:
-    """First place from `start` where `part` stands in `whole`; specials may come before it."""
-    while start < len(whole) and list(whole[start:start + len(part)]) != list(part):
-        start += 1
-    return start

@@ -18,6 +18,15 @@ tokenizer gives transformers' ids and that every array that is there equals tran
 alone, padded and as a pair (1e-6 padded where transformers itself computes its softmax in float32: FlauBERT, XLM,
 ModernBERT).
 
+*Tokenizer*: a `tokenizer.json`, or else a `vocab.txt` where `tokenizer_class` (tokenizer_config.json, else
+config.json) is BERT's or there is none, with the tokens of `added_tokens.json` or `added_tokens_decoder` at their
+ids; a token that can't have its id is refused. Where such a BERT's tokenizer_config.json stands beside its
+tokenizer.json, its letters' case, accents and Chinese characters count, as in transformers; without it the
+tokenizer.json is taken as it is, where transformers would make all letters small. Every other tokenizer is
+transformers' own; those written in Python (also the Japanese BERT's) give no places, which are found letter by
+letter. Two things differ from transformers on purpose: a typed `[MASK]` is every family's mask token, and an empty
+second sentence is a sentence.
+
 *Encoder* says who runs the block: **ours** (`bert_core/model.py`, every intermediate) or the **adapter** over
 transformers' Auto classes with eager attention (`bert_core/adapters/`). What a model lacks is absent from its Trace
 and the page gives the reason. Weights are read from safetensors only; the pages open folders only below one root

@@ -12,9 +12,9 @@ from safetensors.torch import save_file
 
 from bert_core.adapters import load as adapted
 from bert_core.adapters.quiet import first_line, quiet
-from bert_core.adapters.tokenizers import PythonTokenizer, _find, read_other_tokenizer
+from bert_core.adapters.tokenizers import PythonTokenizer, read_other_tokenizer
 from bert_core.load import LoadError, load_model
-from bert_core.tokenizer import ROLES
+from bert_core.tokenizer import ROLES, Encoding
 from bert_core.trace import TraceRequest, run_batch
 from tests.adapters.tokenizer_kinds import gpt2, phobert
 
@@ -175,25 +175,32 @@ def test_a_tokenizer_in_python_ends_where_its_list_does_and_decodes_without_spec
     assert own.decode(own.encode("chien dort").input_ids).strip() == "chien dort"
 
 
+def words_of(found: Encoding) -> dict[tuple[int, int], tuple[int, int]]:
+    """(Sentence, word) -> where it begins and ends, by its pieces."""
+    words: dict[tuple[int, int], tuple[int, int]] = {}
+    for n in found.content:
+        start, end = found.offsets[n]
+        key = (found.sequence_ids[n], found.word_ids[n])
+        words[key] = (words.get(key, (start, end))[0], end)
+    return words
+
+
 def test_words_that_come_again_have_their_own_places(family):
     own = load_model(family("FlauBERT")).tokenizer
     text = "chien dort chien  dort"
     found = own.encode(text, "dort le chien")
-    words = {(found.sequence_ids[n], found.word_ids[n]): found.offsets[n] for n in found.content}
-    assert words == {(0, 0): (0, 5), (0, 1): (6, 10), (0, 2): (11, 16), (0, 3): (18, 22),
-                     (1, 0): (0, 4), (1, 1): (5, 7), (1, 2): (8, 13)}
+    assert words_of(found) == {(0, 0): (0, 5), (0, 1): (6, 10), (0, 2): (11, 16), (0, 3): (18, 22),
+                               (1, 0): (0, 4), (1, 1): (5, 7), (1, 2): (8, 13)}
     spans = own.spans(text)
-    assert len(spans) == sum(n == 0 for n in found.sequence_ids)
-    assert {(one.start, one.end) for one in spans} == {(0, 5), (6, 10), (11, 16), (18, 22)}
+    assert spans == [(*found.offsets[n], found.word_ids[n]) for n in found.content if found.sequence_ids[n] == 0]
 
 
 def test_words_after_a_mask_of_a_longer_name_have_the_places_where_they_were_typed(family):
     own = load_model(family("FlauBERT")).tokenizer
     found = own.encode("le [MASK] chien [MASK] dort", "[MASK] dort")
     assert [found.tokens[n] for n in found.mask_positions] == ["<special1>"] * 3
-    words = {(found.sequence_ids[n], found.word_ids[n]): found.offsets[n] for n in found.content}
-    assert words == {(0, 0): (0, 2), (0, 1): (3, 9), (0, 2): (10, 15), (0, 3): (16, 22), (0, 4): (23, 27),
-                     (1, 0): (0, 6), (1, 1): (7, 11)}
+    assert words_of(found) == {(0, 0): (0, 2), (0, 1): (3, 9), (0, 2): (10, 15), (0, 3): (16, 22), (0, 4): (23, 27),
+                               (1, 0): (0, 6), (1, 1): (7, 11)}
 
 
 def test_the_same_sentence_twice_is_two_sentences(family):
@@ -202,7 +209,8 @@ def test_the_same_sentence_twice_is_two_sentences(family):
     found = own.encode("chien dort", "chien dort")
     count = len(own.spans("chien dort"))
     assert [found.sequence_ids.count(n) for n in (0, 1)] == [count, count]
-    assert found.token_type_ids == tuple(int(sentence == 1) for sentence in found.sequence_ids)
+    expected = own.backend("chien dort", "chien dort", return_token_type_ids=True)["token_type_ids"]
+    assert list(found.token_type_ids) == expected == [0] * (count + 2) + [1] * (count + 1)  # the last </s> as well
 
 
 def test_whatever_a_tokenizer_in_python_raises_is_an_error_of_the_text(family, monkeypatch):
@@ -218,10 +226,6 @@ def test_a_pair_in_python_is_cut_to_the_limit_from_the_longer(family):
     whole = own.encode("chien " * 3)
     assert len(found) == own.limit
     assert sum(n == 0 for n in found.sequence_ids) == sum(n == 0 for n in whole.sequence_ids)
-
-
-def test_a_part_is_found_at_its_first_place_from_a_start():
-    assert [_find([9, 1, 2, 9, 1, 2], [1, 2], start) for start in (0, 1, 2, 4, 5)] == [1, 1, 4, 4, 6]
 
 
 # --- quiet ---------------------------------------------------------------------
