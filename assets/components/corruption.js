@@ -25,30 +25,32 @@ function tokenColumn(token) {
 }
 
 function tallyRows(tally, candidates, draws) {
-  const caption = make("caption", "", `${draws.toLocaleString("en")} draws over ${candidates} pieces, against what is expected (± two standard deviations; in the bars, between the two lines)`);
+  const caption = make("caption", "", `${draws.toLocaleString("en")} draws over ${candidates} pieces, against what is expected (± two standard deviations`);
+  caption.append(make("span", "bw-tally-lines", "; in the bars, which run from 0 to 100 %, between the two lines"), ")");
   const head = make("thead"), line = head.appendChild(make("tr"));
   for (const name of ["outcome", "counted", "expected", "share of the chosen", ""]) line.appendChild(name ? make("th", "", name, { scope: "col" }) : make("td"));
   const body = make("tbody");
-  const most = Math.max(1, ...tally.filter((row) => row.share !== null).map((row) => Math.max(row.count, row.expected + 2 * row.deviation)));
+  const chosen = Math.max(1, ...tally.filter((row) => row.share).map((row) => Math.round(row.count / row.share)));
   for (const row of tally) {
     const tr = make("tr", `bw-out-${row.outcome}`);
     const name = make("th", "", WORDS[row.outcome], { scope: "row" });
     name.prepend(make("span", "bw-swatch"));
     tr.append(name, make("td", "", row.count.toLocaleString("en")),
       make("td", "", `${Math.round(row.expected).toLocaleString("en")} ± ${Math.round(2 * row.deviation).toLocaleString("en")}`),
-      make("td", "", row.share === null ? "–" : percent(row.share)), row.share === null ? make("td") : tallyBar(row, most));
+      make("td", "", row.share === null ? "–" : percent(row.share)), row.share === null ? make("td") : tallyBar(row, chosen));
     body.appendChild(tr);
   }
   return [caption, head, body];
 }
 
-function tallyBar(row, most) {
+// Of all that were chosen, in per cent.
+function tallyBar(row, chosen) {
   const cell = make("td", "bw-tally-bar"), track = make("span", "bw-tally-track");
   const bar = make("span", "bw-tally-count"), band = make("span", "bw-tally-band");
-  bar.style.width = `${(100 * row.count) / most}%`;
+  bar.style.width = `${(100 * row.count) / chosen}%`;
   const low = Math.max(0, row.expected - 2 * row.deviation);
-  band.style.left = `${(100 * low) / most}%`;
-  band.style.width = `${(100 * (row.expected + 2 * row.deviation - low)) / most}%`;
+  band.style.left = `${(100 * low) / chosen}%`;
+  band.style.width = `${(100 * (Math.min(chosen, row.expected + 2 * row.deviation) - low)) / chosen}%`;
   track.append(bar, band);
   cell.appendChild(track);
   return cell;

@@ -22,6 +22,9 @@ export default function (component) {
     row.append(bars, make("span", "bw-pair-text", `${word(first[n])} → ${word(second[n])}`));
     return row;
   }));
+  const moved = first.map((value, n) => Math.abs((value ?? 0) - (second[n] ?? 0)));
+  const widest = list.children[moved.indexOf(Math.max(...moved))]; // a long list scrolls to what changed most
+  if (widest) list.scrollTop = widest.offsetTop - list.offsetTop - list.clientHeight / 2;
   numbersTable(parentElement, caption, ["token", first_name, second_name], () =>
     tokens.map((token, n) => [token, first[n] ?? "–", second[n] ?? "–"]));
 }

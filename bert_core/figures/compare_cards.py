@@ -107,7 +107,9 @@ def side_by_side_line(readings: Mapping[str, Reading], word: str, stands_last: b
     if "before" not in known:
         return (f"BERT gives “{word}” **{percent(known['both'])}**, {other}. They are two models, which differ in more "
                 "than what they see.")
-    return f"{_right_side(known['both'], known['before'], word)}; {other}."
+    causal = "" if one_way == "hidden" or "hidden" not in known else (
+        f" (“{NAMES['hidden']}” also keeps the words before the gap from looking right: {percent(known['hidden'])})")
+    return f"{_right_side(known['both'], known['before'], word)}{causal}; {other}."
 
 
 def _right_side(whole: float, before: float, word: str) -> str:

@@ -357,12 +357,12 @@ def _one(
     middle = at + int(rng.integers(1, end - at))
     if rng.random() < 0.5:
         return _row(doc[at:middle], doc[middle:end], room, special, IS_NEXT), end
-    false = _false_next(doc, at, middle, others, rng)
+    left = room - sum(map(len, doc[at:middle]))
+    false = _false_next(doc, at, middle, others, left, rng)
     if false is None:
         return _row(doc[at:middle], None, room, special, NO_PAIR), middle
     source, start = false
-    left = room - sum(map(len, doc[at:middle]))
-    stop = start + max(1, _fitting(source, start, left))
+    stop = start + _fitting(source, start, left)
     if source is doc and start < at:
         stop = min(stop, at)
     return _row(doc[at:middle], source[start:stop], room, special, NOT_NEXT), middle
@@ -379,20 +379,21 @@ def _fitting(doc: list[Sentence], at: int, room: int) -> int:
 
 
 def _false_next(
-    doc: list[Sentence], at: int, middle: int, others: Sequence[list[Sentence]], rng: np.random.Generator
+    doc: list[Sentence], at: int, middle: int, others: Sequence[list[Sentence]], left: int, rng: np.random.Generator
 ) -> tuple[list[Sentence], int] | None:
     """Where a false second segment starts: half of the time in the same document.
 
-    Never with the true next sentence, which another excerpt holds too where a small corpus is read again.
+    Never with the true next sentence, which another excerpt holds too where a small corpus is read again, and never
+    with one longer than the room that is `left`: cut off, it would give itself away, as a true one is always whole.
     """
     true = doc[middle]
-    here = [i for i in range(len(doc)) if (i < at or i > middle) and doc[i] != true]
+    here = [i for i in range(len(doc)) if (i < at or i > middle) and doc[i] != true and len(doc[i]) <= left]
     if here and (rng.random() < 0.5 or not others):
         return doc, here[int(rng.integers(len(here)))]
     if not others:
         return None
     other = others[int(rng.integers(len(others)))]
-    there = [i for i in range(len(other)) if other[i] != true]
+    there = [i for i in range(len(other)) if other[i] != true and len(other[i]) <= left]
     return (other, there[int(rng.integers(len(there)))]) if there else None
 
 

@@ -68,6 +68,8 @@ def cased(tmp_path_factory):
     wordpiece["model"]["vocab"] = {{"paris": "Paris"}.get(piece, piece): n
                                    for piece, n in wordpiece["model"]["vocab"].items()}
     (folder / "tokenizer.json").write_text(json.dumps(wordpiece), encoding="utf-8")
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8")) | {"do_lower_case": False}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     return load_model(str(folder))
 
 

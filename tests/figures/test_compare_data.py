@@ -131,7 +131,8 @@ def line_of(both: float, stands_last: bool = False, **others: float) -> str:
 def test_the_line_compares_bert_with_itself_and_names_the_one_way_reader_beside_it():
     line = line_of(0.6, before=0.1, left=0.2, hidden=0.7)
     assert line == ("Here the right side helps: BERT gives “dog” **60 %** with the words after the gap and **10 %** "
-                    "without them; “GPT, left only” gives it **20 %**.")
+                    "without them (“BERT, right side hidden” also keeps the words before the gap from looking right: "
+                    "70 %); “GPT, left only” gives it **20 %**.")
     assert line_of(0.3, before=0.2001, left=0.01).startswith("Here the right side hardly matters")  # nearer than ALIKE
     assert line_of(0.3, before=0.1999, left=0.3).startswith("Here the right side helps")
     assert line_of(0.2001, before=0.3, left=0.9).startswith("Here the right side hardly matters")

@@ -18,6 +18,8 @@ from ui.views.compare_ask import VisitorEngine, ask, say
 
 #: What the sums are of where only the first tokens are scored.
 PART = "these tokens (right to left: given all that follows)"
+#: Nats a token: two readers nearer than this are called alike.
+ALIKE = 0.1
 #: Readers that are drawn until the visitor chooses: the paper's argument, and no more lines than one can follow.
 DRAWN_FIRST = ("both", "left", "elmo")
 #: A line's dash in the chart -> as the border of its total.
@@ -67,10 +69,12 @@ def _elmo_line(found: dict[str, Surprise]) -> str:
     if not {"both", "elmo"} <= found.keys() or found["both"].tokens != found["elmo"].tokens:
         return ""
     deep, joined = found["both"].total, found["elmo"].total
-    side = "for" if deep < joined else "against"
+    side = "**for** the paper's argument" if deep < joined else "**against** the paper's argument"
+    if abs(found["both"].mean - found["elmo"].mean) < ALIKE:
+        side = f"less than {ALIKE} nats a token apart, which decides nothing; Experiment counts hundreds of sentences"
     what = found["both"].covers if found["both"].is_cut else "this sentence"
     return (f"Over {what} BERT is surprised by {deep:.1f} nats, the two one-way readers joined at the end by "
-            f"{joined:.1f}: **{side}** the paper's argument.")
+            f"{joined:.1f}: {side}.")
 
 
 def _totals(found: tuple[Surprise, ...]) -> None:

@@ -72,7 +72,7 @@ def with_head(here: Here, head: str, preferred: str, key: str, label: str | None
     names = [preferred, *(name for name in names if name != preferred and label is None)]
     chosen = names[0]
     if len(names) > 1:
-        chosen = controls.choice("Model of this picture", names, key, as_list=True, hide_label=True,
+        chosen = controls.choice("Model of this picture", names, key, as_list=True,
                                  help=f"{here.model} has no {words} head, so another model answers here.")
     return replace(here, model=chosen)
 
