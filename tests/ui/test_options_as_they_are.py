@@ -1,4 +1,4 @@
-"""Options that a visitor or a model named are shown as they are: no Markdown, no icon, the same words in the address."""
+"""Options that a visitor or a model named are shown as they are: no Markdown, no icon, and linked so."""
 
 from __future__ import annotations
 
