@@ -10,6 +10,8 @@ from ui import components, state
 
 #: Kinds of chips, told apart by shape and text.
 KINDS = ("word", "sub", "special", "mask", "unk")
+#: Digits of the largest position that the address may name.
+DIGITS = 6
 
 
 def tokens(
@@ -106,6 +108,13 @@ def second_word(encoding: Encoding) -> int:
 # --- positions in the address ------------------------------------------------
 
 
+def position(raw: str) -> int:
+    """A position as the address writes it; ValueError if it is none that a text can have."""
+    if len(raw) > DIGITS or not raw.isdecimal():
+        raise ValueError(f"no position: {raw[:20]}")
+    return int(raw)
+
+
 def chosen_positions(
     key: str, count: int, default: Sequence[int] = (), fixed: Sequence[int] = (), only_one: bool = False
 ) -> tuple[int, ...]:
@@ -117,7 +126,7 @@ def chosen_positions(
     """
 
     def parse(raw: str) -> tuple[int, ...]:
-        values = () if raw == "-" else sorted({int(part) for part in raw[:4000].split(",")})
+        values = () if raw == "-" else sorted({position(part) for part in raw[:4000].split(",")})
         there = tuple(n for n in values if 0 <= n < count and n not in fixed)
         if len(there) < len(values) and not state.was_set_here(key):
             raise ValueError(f"no such position: {raw}")

@@ -7,6 +7,7 @@ can't be used without a word; these say so.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import streamlit as st
@@ -14,10 +15,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ui import going, state
 
-#: Up to so many short options stand side by side; more go into a list.
-SIDE_BY_SIDE = 9
+#: Up to so many short options stand side by side, where one or any number is chosen; more go into a list.
+SIDE_BY_SIDE, PILLS = 9, 12
 #: Guesses of a gap that are shown until one asks for more or fewer, on every page.
 GUESSES = 6
+#: What Streamlit's buttons would read as Markdown, an icon or an arrow; a list shows every text as it is.
+MARKUP = re.compile(
+    r"[\\`*~\n]|(?<!\w)_|_(?!\w)|\$.*\$|\](?:\(|\[|:)|:\w+\[|:[\w+/-]+:|&#?\w+;|--|->|<-|[<>]=|<\w+:"  # anywhere
+    r"|^\s|^(?:#{1,6}|[-+]|\d+[.)])(?:\s|$)|^>")  # at its beginning
 
 
 def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] | None = None) -> None:
@@ -40,11 +45,16 @@ def _keep_valid(key: str, is_good: Callable[[object], bool]) -> None:
         del st.session_state[key]
 
 
+def _as_buttons(options: Sequence[str], most: int) -> bool:
+    """Whether they are few, and buttons would show each as it stands: names from a visitor's table may not be."""
+    return len(options) <= most and not any(map(MARKUP.search, options))
+
+
 def choice(
     label: str, options: Sequence[str], key: str, default: str | None = None,
     help: str | None = None, as_list: bool = False, hide_label: bool = False,
 ) -> str:
-    """One of some words; side by side if they are few, else a list.
+    """One of some words; side by side if they are few and plain, else a list.
 
     Args:
         options: distinct texts, shown and linked as they are.
@@ -56,7 +66,7 @@ def choice(
     _from_link(key, lambda raw: raw in options)
     _keep_valid(key, lambda value: value in options)
     shown = "collapsed" if hide_label else "visible"
-    if len(options) <= SIDE_BY_SIDE and not as_list:
+    if _as_buttons(options, SIDE_BY_SIDE) and not as_list:
         return st.segmented_control(label, options, default=start, key=key, required=True, help=help,
                                     label_visibility=shown, bind="query-params")
     return st.selectbox(label, options, index=options.index(start), key=key, help=help,
@@ -80,8 +90,8 @@ def many(
     options = list(options)
     _from_link(key, lambda raw: raw in options, st.query_params.get_all(key))
     _keep_valid(key, lambda value: isinstance(value, list) and all(v in options for v in value))
-    pick = st.pills if len(options) <= 12 else st.multiselect
-    extra = {"selection_mode": "multi"} if len(options) <= 12 else {}
+    as_pills = _as_buttons(options, PILLS)
+    pick, extra = (st.pills, {"selection_mode": "multi"}) if as_pills else (st.multiselect, {})
     return list(pick(label, options, default=list(default), key=key, help=help, bind="query-params", **extra))
 
 

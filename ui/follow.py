@@ -17,7 +17,7 @@ import streamlit as st
 
 from bert_core import LoadError
 from bert_core.tokenizer import Encoding
-from ui import going, state
+from ui import chips, going, state
 from ui.turns import TURNS
 
 #: Parameters of the address that name positions of the input: 'mask=3,5', 'at=2', 'cut=4-1,4-2'.
@@ -166,10 +166,18 @@ def _rewrite(raw: str, places: Mapping[int, Sequence[int]], whole: bool = False)
         return raw
     kept = []
     for part in raw.split(","):
-        ends = [places.get(int(end), ()) if end.isdecimal() else () for end in part.split("-")]
+        ends = [_place(end, places) for end in part.split("-")]
         if all(ends):
             kept += map(str, ends[0]) if whole else ["-".join(str(found[0]) for found in ends)]
     return ",".join(dict.fromkeys(kept)) or None
+
+
+def _place(raw: str, places: Mapping[int, Sequence[int]]) -> Sequence[int]:
+    """Where this position is now; nowhere if it is none."""
+    try:
+        return places.get(chips.position(raw), ())
+    except ValueError:
+        return ()
 
 
 def _inputs() -> tuple[str, str | None]:

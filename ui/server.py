@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from streamlit import config
 
-from ui import served
+from ui import served, uploads
 from ui.bell import BELL
 from ui.look import AddLook
 from ui.packed import SendPacked
@@ -68,6 +68,7 @@ class Start:
         read_the_look_once()
         wait_for_pictures()
         keep_files_until_fetched()
+        uploads.bound()
         threading.Thread(target=self.begin, name="start", daemon=True).start()
         yield
         if "ui.training" in sys.modules:  # not where nothing was ever trained or shown

@@ -29,6 +29,8 @@ MAX_FOLLOWERS = 200
 MAX_OF_ONE = 2
 #: Seconds after which a room ends, whatever happens; and when the teacher is gone.
 MAX_AGE, MAX_IDLE = 4 * 3600.0, 45 * 60.0
+#: Seconds without a sign of its teacher after which a room that nobody follows ends for another one if all are in use.
+ABANDONED = 90.0
 #: Seconds without a sign after which a follower's seat is free again.
 FOLLOWER_IDLE = 30.0
 MAX_PARAMETERS, MAX_NAME, MAX_VALUE = 40, 40, 4000
@@ -186,7 +188,7 @@ class Rooms:
             Its code, for everyone, and the teacher's key, for control.
 
         Raises:
-            RoomError: there are as many rooms as this server bears.
+            RoomError: there are as many rooms as this server bears, and none of them is abandoned.
         """
         with self._lock:
             self._end_old()
@@ -194,7 +196,7 @@ class Rooms:
             own = sorted((room for room in self._rooms.values() if room.owner == owner), key=lambda room: room.seen)
             for room in own[:len(own) - MAX_OF_ONE + 1]:
                 del self._rooms[room.code]
-            if len(self._rooms) >= MAX_ROOMS:
+            if len(self._rooms) >= MAX_ROOMS and not self._end_abandoned():
                 raise RoomError(f"all {MAX_ROOMS} rooms of this server are in use; try again later")
             code = self._new_code()
             now = self._clock()
@@ -369,6 +371,19 @@ class Rooms:
     def _end_old(self) -> None:
         now = self._clock()
         self._rooms = {c: r for c, r in self._rooms.items() if now - r.born < MAX_AGE and now - r.seen < MAX_IDLE}
+
+    def _end_abandoned(self) -> bool:
+        """End the room that its teacher left longest ago and nobody follows; whether there was one.
+
+        A teacher's tab gives a sign every two seconds, and once a minute from behind other tabs.
+        """
+        now = self._clock()
+        for room in sorted(self._rooms.values(), key=lambda room: room.seen):
+            self._free_seats(room)
+            if now - room.seen > ABANDONED and not room.followers:
+                del self._rooms[room.code]
+                return True
+        return False
 
     def _new_code(self) -> str:
         while True:

@@ -185,6 +185,36 @@ def test_number_of_rooms_is_bounded(rooms, clock):
     assert rooms.open()
 
 
+def test_rooms_that_were_opened_and_left_keep_no_teacher_out(rooms, clock):
+    left = [rooms.open()[0] for _ in range(module.MAX_ROOMS)]
+    clock.now = module.ABANDONED + 1
+    code, key = rooms.open()
+    assert rooms.teacher_state(code, key)
+    with pytest.raises(RoomError, match="there is no room"):
+        rooms.join(left[0])
+    assert all(rooms.join(code) for code in left[1:]), "one ends, for the one that is opened"
+
+
+def test_a_room_with_its_teacher_or_its_class_is_taken_from_nobody(rooms, clock):
+    """The teacher of the first is back from 20 seconds without a network, the second room's class is still there."""
+    opened = [rooms.open() for _ in range(module.MAX_ROOMS)]
+    clock.now = module.ABANDONED + 1
+    for room in opened[2:]:
+        rooms.teacher_state(*room)
+    seat = rooms.join(opened[1][0])
+    clock.now -= 20
+    rooms.teacher_state(*opened[0])
+    clock.now += 20
+    with pytest.raises(RoomError, match="are in use"):
+        rooms.open()
+    assert rooms.follow(opened[1][0], seat)
+    clock.now += module.FOLLOWER_IDLE
+    assert rooms.open(), "the class has gone too"
+    assert rooms.teacher_state(*opened[0])
+    with pytest.raises(RoomError, match="there is no room"):
+        rooms.join(opened[1][0])
+
+
 @pytest.mark.parametrize("view", [
     View("no/page"), View(""), View("masking", tuple((f"k{n}", n) for n in range(41))),
     View("masking", (("text", "x" * 4001),)), View("masking", (), (("k" * 41, "v"),))])

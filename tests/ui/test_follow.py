@@ -76,6 +76,14 @@ def test_a_pair_that_was_cut_goes_along_at_both_ends():
     assert follow._rewrite("-", {}) == "-"
 
 
+@pytest.mark.parametrize("key", ["mask", "at", "token", "cut"])
+def test_a_position_of_thousands_of_digits_in_a_link_is_nowhere_however_one_types_on(key):
+    at = visit("masking", text="The old dog barked all night.", **{key: "1" * 4500})
+    at.text_input(key="text").set_value("Today the old dog barked all night.").run()
+    is_ready(at)
+    assert key not in at.query_params
+
+
 @pytest.mark.parametrize(("page", "key", "raw"), [("embeddings", "cell", "4,100"), ("tokens", "word", "4")])
 def test_a_link_is_not_blamed_for_what_is_typed_after_it(page, key, raw):
     at = visit(page, text="The old dog barked.", **{key: raw})
