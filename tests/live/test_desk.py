@@ -156,7 +156,12 @@ def test_others_may_watch_but_not_steer_until_the_owner_is_gone(desk, connected,
     monkeypatch.setattr(desks, "GRACE", 0.0)
     desk.watch("ben", run_id)
     assert desk.owns("ben", run_id)
-    assert desk.command("ben", run_id, "stop")
+    assert desk.command("ben", run_id, "pause")
+    connected.add("ann")
+    assert desk.unfinished("ann", "pretrain") == run_id
+    assert desk.owns("ann", run_id)
+    assert not desk.command("ben", run_id, "stop")
+    assert desk.command("ann", run_id, "stop")
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 Pages ask the desk to start, steer and show runs. Whoever started a run steers
 it, from any page and after any reload; others who know its id may watch. If its
-owner is gone for longer than a reload takes, the next one who watches takes it
-over. A run whose owner and watchers are gone ends, and its files go; after the
+owner is gone for a minute, the next one who watches takes it over, until who
+started it is back. A run whose owner and watchers are gone ends, and its files go; after the
 last one the trainer's process ends too.
 """
 
@@ -34,8 +34,8 @@ from bert_core.training.live.worker import priority_class
 LOOK_EVERY = 2.0
 #: Seconds for which a run and its files stay after its last watcher was seen, unless a desk is told another.
 KEEP = 300.0
-#: Seconds without a connection after which an owner counts as gone: a reload takes less.
-GRACE = 10.0
+#: Seconds without a connection after which an owner counts as gone: a reload takes less, and so does bad Wi-Fi.
+GRACE = 60.0
 #: Ended runs that a visitor keeps, and runs kept in all: a class of thirty with each of the four ways of fine-tuning.
 KEPT_EACH, KEPT_ALL = 5, 120
 #: Bytes of all runs' files above which ended runs lose frames, and in the end go, those first that are missed least.
@@ -50,6 +50,8 @@ class Entry:
     """What the desk knows of a run.
 
     Attributes:
+        owner: who steers it.
+        starter: who started it, and steers it again once they are back.
         left: whether its owner put it aside (reset) and wants it no more.
         last_seen: when somebody who watches it was connected.
         owner_seen: when its owner was.
@@ -60,6 +62,7 @@ class Entry:
     owner: str
     kind: str
     watchers: set[str] = field(default_factory=set)
+    starter: str = ""
     left: bool = False
     last_seen: float = field(default_factory=time.monotonic)
     owner_seen: float = field(default_factory=time.monotonic)
@@ -134,7 +137,7 @@ class TrainingDesk:
                 shutil.rmtree(folder.path, ignore_errors=True)
                 raise ValueError(f"the server can't keep the run's files now ({error.strerror})") from None
             folder.set_status(Status("waiting", place=1))
-            self._entries[run_id] = Entry(folder, owner, spec.kind, {owner})
+            self._entries[run_id] = Entry(folder, owner, spec.kind, {owner}, owner)
             self._send({"do": "start", "run": run_id, "folder": str(folder.path), "play": play})
             self._drop_oldest(owner)
         return run_id
@@ -158,6 +161,7 @@ class TrainingDesk:
             entry = self._entries.get(run_id)
             if entry is None:
                 return None
+            self._give_back(visitor)
             entry.watchers.add(visitor)
             now = entry.last_seen = time.monotonic()
             if entry.owner == visitor or self.alive(entry.owner):
@@ -174,13 +178,21 @@ class TrainingDesk:
     def unfinished(self, owner: str, kind: str) -> str | None:
         """This visitor's newest run of the kind that still wants the trainer, paused ones included."""
         with self._lock:
+            self._give_back(owner)
             found = [one for one in self.runs(owner, kind) if not self._entries[one].ended]
         return found[-1] if found else None
 
     def runs(self, owner: str, kind: str) -> list[str]:
         """This visitor's runs of the kind that are kept and were not left, the newest last."""
         with self._lock:
+            self._give_back(owner)
             return [run_id for run_id, e in self._entries.items() if (e.owner, e.kind, e.left) == (owner, kind, False)]
+
+    def _give_back(self, starter: str) -> None:
+        """Who started runs and is back steers them again, whoever took them over meanwhile."""
+        for entry in self._entries.values():
+            if entry.starter == starter:
+                entry.owner = starter
 
     def leave(self, owner: str, kind: str) -> None:
         """The visitor wants none of their runs of this kind found again."""
