@@ -68,6 +68,19 @@ def test_labels_tell_the_truth(pairs):
     assert abs(same_document - false / 2) < 5 * np.sqrt(false / 4)
 
 
+def test_no_second_half_is_cut_off_whether_it_follows_or_not():
+    """A cut would give a false one away: of the true ones none is cut."""
+    docs = [" the dog" * (1 + (d + s) % 9) + " ." for d in range(40) for s in range(12)]
+    docs = ["\n".join(line.strip() for line in docs[d * 12 : d * 12 + 12]) for d in range(40)]
+    tokenizer = wordpiece()
+    packed = pack({"docs": docs}, {"docs": 1.0}, tokenizer, 40_000, Lengths(usual=30, long_share=0.0), seed=2)
+    stop = tokenizer.token_to_id(".")
+    ends = {label: [halves(packed[n])[1][-1] == stop for n in range(len(packed)) if packed[n].label == label]
+            for label in (IS_NEXT, NOT_NEXT)}
+    assert min(map(len, ends.values())) > 200
+    assert all(map(all, ends.values()))
+
+
 def test_half_of_the_pairs_are_real(pairs):
     labelled = int((pairs.label != NO_PAIR).sum())
     assert abs(int((pairs.label == IS_NEXT).sum()) - labelled / 2) < 4 * np.sqrt(labelled / 4)
