@@ -10,7 +10,7 @@ from tests.payloads import PATIENCE, said, visit
 from ui import training
 from ui.views import finetune as finetune_page
 from ui.views import pretrain as film_page
-from ui.views import pretrain_runs
+from ui.views import pretrain_curves, pretrain_runs
 
 ODD = ["", "[MASK]", "[MASK] [MASK] [MASK] [MASK]", "<script>alert(1)</script>", "漢字 😀 שלום", "a\u0007b", "x" * 160]
 
@@ -137,6 +137,11 @@ def test_a_frame_that_goes_while_the_film_is_made_is_left_out(monkeypatch, tmp_p
     monkeypatch.setattr(film_page.filming, "run_frame", load)
     monkeypatch.setattr(film_page.filming, "shoot", lambda step, *_: step)
     assert film_page.shots_of(run, "a sentence") == [0, 9]
+
+
+def test_the_chart_says_how_many_lines_it_rests_on():
+    assert pretrain_curves.what_is_scored(242, 0) == "Different lines scored: 242; none of them is in training."
+    assert "4; training has 3 of them too" in pretrain_curves.what_is_scored(4, 3)
 
 
 def test_runs_are_called_by_experiment_seed_and_what_departs():

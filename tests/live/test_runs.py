@@ -39,6 +39,7 @@ def test_a_run_leaves_its_random_start_and_every_curve(tmp_path):
     curves = folder.arrays("curves")
     assert {len(curves[name]) for name in ("loss", "accuracy", "nsp_loss", "lr", "gradient")} == {6}
     assert curves["held_step"][0] == 0
+    assert folder.values("scored") == {"lines": 242, "known": 0}
     start = start_of(spec, run.model.config.vocab_size)
     for name, tensor in folder.frame(0).items():
         torch.testing.assert_close(tensor, start[name].half().float())
