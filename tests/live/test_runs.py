@@ -57,6 +57,17 @@ def test_a_causal_run_never_looks_ahead(changes, blind):
     assert (shot.attention[..., ahead] == 0).all() == blind
 
 
+def test_a_run_without_nsp_is_asked_for_it_all_the_same(tmp_path):
+    spec = PretrainSpec(layers=1, width=64, heads=2, steps=6, batch=4, nsp=False)
+    run = PretrainRun(spec, folder_at(tmp_path / "run"))
+    while run.step < run.steps:
+        run.advance()
+    run.report()
+    curves = run.folder.arrays("curves")
+    assert np.isnan(curves["nsp_loss"]).all()
+    assert curves["held_nsp"] == pytest.approx(0.5, abs=0.1)
+
+
 def test_film_steps_begin_at_random_end_at_the_end_and_are_few():
     for steps in (1, 7, 300, 6000):
         found = film_steps(steps)

@@ -155,7 +155,7 @@ class PretrainRun:
             with torch.no_grad():
                 found = self._losses(self.probe_batch)
             self.probes.append((self.step, float(found.token) / found.tokens, found.token_hits / found.tokens,
-                                found.pair_hits / found.pairs if found.pairs and self.spec.nsp else float("nan")))
+                                found.pair_hits / found.pairs if found.pairs else float("nan")))
         if self.step in self._film_at:
             self.folder.set_frame(self.step, self.weights)
 
