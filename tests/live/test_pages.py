@@ -1,11 +1,15 @@
 """Both pages draw for anything that a link or a visitor brings, before any trainer is asked."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
 from bert_core.training.live.folder import ENDED, RunFolder, Status
 from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, to_json
+from bert_core.training.live.tables import Labelled, dataset
 from tests.payloads import PATIENCE, said, visit
 from ui import training
 from ui.views import finetune as finetune_page
@@ -151,6 +155,38 @@ def test_runs_are_called_by_experiment_seed_and_what_departs():
     assert pretrain_runs.name_of(PretrainSpec(layers=3, text="own", steps=300)) == (
         "As in the paper, 3 × 128, own text, seed 0")
     assert "causal" in pretrain_runs.status_line(PretrainSpec(causal=True))
+
+
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """Draw the accuracy of one finished run on a test set of so many 'no' and 'yes' -> figure, table and words."""
+    def draw(no: int, yes: int) -> SimpleNamespace:
+        found = SimpleNamespace(words="")
+        folder = RunFolder(tmp_path)
+        folder.set_arrays("curves", {"test_accuracy": np.array([0.5, 0.75])})
+        folder.set_arrays("baselines", {key: np.tile([0.9, 0.1], (no + yes, 1)) for key in ("words", "lstm")})
+        rows = [Labelled(f"text {n}", "no" if n < no else "yes") for n in range(no + yes)]
+        monkeypatch.setattr(finetune_page.runs, "data_of", lambda _run: dataset("own", rows, rows))
+        monkeypatch.setattr(finetune_page.components, "chart", lambda figure, _key: setattr(found, "figure", figure))
+        monkeypatch.setattr(finetune_page.tables, "show_growing", lambda table: setattr(found, "rows", table.rows))
+        monkeypatch.setattr(finetune_page.st, "html", lambda words: setattr(found, "words", found.words + words))
+        run = training.RunView("", folder, FinetuneSpec("own"), Status("done"), own=True)
+        finetune_page.accuracy([run], run)
+        return found
+
+    return draw
+
+
+@pytest.mark.parametrize(("no", "yes", "name", "value"), [
+    (10, 10, "chance", 0.5), (39, 4, "commonest class", 39 / 43), (1, 3, "commonest class", 0.75),
+])
+def test_the_lowest_level_is_the_commonest_class_where_classes_are_unequal(drawn, no, yes, name, value):
+    found = drawn(no, yes)
+    assert value in [shape.y0 for shape in found.figure.layout.shapes]
+    words = " ".join(level.text for level in found.figure.layout.annotations)
+    assert f"{name} {100 * value:.0f} %" in words
+    assert (name == "chance") == ("chance" in words)
+    assert found.rows[-1] == (name, "", value)
 
 
 def epochs_page() -> None:
