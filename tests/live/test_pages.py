@@ -187,6 +187,14 @@ def test_the_lowest_level_is_the_commonest_class_where_classes_are_unequal(drawn
     assert f"{name} {100 * value:.0f} %" in words
     assert (name == "chance") == ("chance" in words)
     assert found.rows[-1] == (name, "", value)
+    assert f"The test set has {no + yes} sentences: " in found.words
+
+
+@pytest.mark.parametrize(("sentences", "each", "half"), [(2, "50.0", 69), (3, "33.3", 57), (208, "0.5", 7)])
+def test_what_chance_can_do_is_said_for_the_test_set_that_there_is(sentences, each, half):
+    said = finetune_page.within_chance(sentences)
+    assert f"has {sentences} sentences: each counts {each} points" in said
+    assert f"by up to {half} points either way" in said
 
 
 def epochs_page() -> None:

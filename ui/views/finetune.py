@@ -7,6 +7,7 @@ import html
 import numpy as np
 import streamlit as st
 
+from bert_core.counting import counted
 from bert_core.figures import finetune as figures
 from bert_core.figures import theme
 from bert_core.measures import classification
@@ -155,7 +156,15 @@ def accuracy(together: list[RunView], newest: RunView) -> None:
     figure = figures.accuracy_figure(curves, baselines, value, longest)
     figure.for_each_annotation(lambda level: level.update(text=level.text.replace("chance", name)))
     components.chart(figure, "tune_accuracy")
+    st.html(f'<p class="bw-small">{within_chance(len(data.test))}</p>')
     tables.show_growing(tables.Numbers("Right on the test set", ("way", "epoch", "right on the test set"), rows))
+
+
+def within_chance(sentences: int) -> str:
+    """How far a share of so many test sentences may be off: 1.96 standard errors of a share of one half, the widest."""
+    half = 100 * 1.96 * (0.25 / sentences) ** 0.5
+    return (f"The test set has {counted(sentences, 'sentence')}: each counts {100 / sentences:.1f} points, and chance "
+            f"alone can move a score by up to {half:.0f} points either way (95 %, widest at a score of one half).")
 
 
 def without_reading(data: Dataset) -> tuple[str, float]:
