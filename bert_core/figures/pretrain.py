@@ -11,8 +11,8 @@ import plotly.graph_objects as go
 from bert_core.figures import theme
 
 LEVEL_COLOUR = theme.NEUTRAL
-#: Weight of the newest step in the smoothed curves.
-SMOOTHING = 0.05
+#: Steps that a running average goes back, the newest among them.
+AVERAGED = 20
 
 
 class RunCurves(NamedTuple):
@@ -44,13 +44,15 @@ class Level(NamedTuple):
 
 
 def smooth(values: np.ndarray) -> np.ndarray:
-    """Running average that starts at the first value; gaps (no pair in the step) stay out."""
-    out, last = np.empty_like(values), np.nan
-    for n, value in enumerate(values):
-        if np.isfinite(value):
-            last = value if not np.isfinite(last) else (1 - SMOOTHING) * last + SMOOTHING * value
-        out[n] = last
-    return out
+    """(S,) mean of the last AVERAGED steps, at first of as many as there are; gaps (no pair in the step) stay out."""
+    finite = np.isfinite(values)
+    total, count = _of_window(np.where(finite, values, 0.0)), _of_window(finite)
+    return np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0)
+
+
+def _of_window(values: np.ndarray) -> np.ndarray:
+    """(S,) sum of the last AVERAGED values at each."""
+    return np.convolve(values.astype(np.float64), np.ones(AVERAGED))[: len(values)] if len(values) else np.zeros(0)
 
 
 def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
@@ -68,28 +70,30 @@ def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: i
 
 
 def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
-    """Masked-LM loss in nats: each step, smoothed, and on held-out lines."""
+    """Masked-LM loss in nats: a running average over the steps, each alone at the pointer, and on held-out lines."""
     figure = go.Figure()
     for run in runs:
         loss = run.curves["loss"]
-        figure.add_scatter(x=np.arange(1, len(loss) + 1), y=smooth(loss), name=f"{run.name}: training",
-                           line={**run.line, "width": 1.2}, opacity=0.55, hovertemplate="step %{x}: %{y:.2f} nats")
+        figure.add_scatter(x=np.arange(1, len(loss) + 1), y=smooth(loss), customdata=loss,
+                           name=f"{run.name}: training", line={**run.line, "width": 1.2}, opacity=0.55,
+                           hovertemplate="step %{x}: %{y:.2f} nats, this step alone %{customdata:.2f}")
         figure.add_scatter(x=run.curves["held_step"], y=run.curves["held_loss"], name=f"{run.name}: held out",
                            line={**run.line, "width": 3}, hovertemplate="step %{x}: %{y:.2f} nats")
     _add_levels(figure, levels)
-    theme.style(figure, x="optimiser steps", y="masked-LM loss (nats)", height=300)
+    theme.style(figure, x="optimiser steps; training: running average", y="masked-LM loss (nats)", height=300)
     figure.update_yaxes(rangemode="tozero")
     return figure.update_xaxes(range=[0, steps])
 
 
 def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, log: bool = False) -> go.Figure:
-    """One value of every step, smoothed where it jumps."""
-    figure = go.Figure()
+    """One value of every step, averaged where it jumps: the learning rate doesn't."""
+    figure, jumps = go.Figure(), curve != "lr"
     for run in runs:
         values = run.curves[curve]
-        figure.add_scatter(x=np.arange(1, len(values) + 1), y=values if curve == "lr" else smooth(values),
-                           name=run.name, line={**run.line, "width": 2}, hovertemplate="step %{x}: %{y:.3g}")
-    theme.style(figure, x="optimiser steps", y=title, height=240)
+        figure.add_scatter(x=np.arange(1, len(values) + 1), y=smooth(values) if jumps else values, customdata=values,
+                           name=run.name, line={**run.line, "width": 2},
+                           hovertemplate="step %{x}: %{y:.3g}" + ", this step alone %{customdata:.3g}" * jumps)
+    theme.style(figure, x="optimiser steps" + "; running average" * jumps, y=title, height=240)
     figure.update_layout(showlegend=False)
     figure.update_yaxes(type="log" if log else "linear", rangemode="normal" if log else "tozero")
     return figure.update_xaxes(range=[0, steps])

@@ -26,14 +26,32 @@ def test_accuracy_stands_beside_its_levels_on_a_scale_of_0_to_1():
 
 def test_losses_show_training_smoothed_and_held_out_as_measured():
     figure = pretrain.loss_figure([pretrain.RunCurves("this run", CURVES)], [], 3)
-    assert figure.data[0].y == pytest.approx([6.0, 5.95, 5.8525])
+    assert figure.data[0].y == pytest.approx([6.0, 5.5, 5.0])
+    assert list(figure.data[0].customdata) == [6.0, 5.0, 4.0]
+    assert figure.layout.xaxis.title.text == "optimiser steps; training: running average"
     assert list(figure.data[1].y) == [6.1, 4.2]
 
 
-def test_smoothing_starts_at_the_first_number_and_skips_steps_without_a_pair():
+def test_a_running_average_begins_at_the_first_number_and_skips_steps_without_a_pair():
     found = pretrain.smooth(np.array([np.nan, 1.0, np.nan, 2.0]))
     assert np.isnan(found[0])
-    assert found[1:] == pytest.approx([1.0, 1.0, 1.05])
+    assert found[1:] == pytest.approx([1.0, 1.0, 1.5])
+    assert len(pretrain.smooth(np.zeros(0))) == 0
+    assert np.isnan(pretrain.smooth(np.full(50, np.nan))).all()
+
+
+def test_a_running_average_is_the_mean_of_the_last_twenty_steps_and_no_slower():
+    values = np.linspace(7, 3, 60, dtype=np.float32)
+    expected = [values[max(0, n - 19) : n + 1].mean() for n in range(60)]
+    assert pretrain.smooth(values) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("curve", "averaged"), [("gradient", True), ("nsp_loss", True), ("lr", False)])
+def test_a_small_curve_says_that_it_is_a_running_average(curve, averaged):
+    figure = pretrain.small_figure([pretrain.RunCurves("this run", CURVES)], curve, "size", 3)
+    assert ("running average" in figure.layout.xaxis.title.text) == averaged
+    assert ("this step alone" in figure.data[0].hovertemplate) == averaged
+    assert figure.data[0].customdata == pytest.approx(CURVES[curve], nan_ok=True)
 
 
 def test_the_learning_rate_is_drawn_as_it_was():

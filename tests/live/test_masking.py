@@ -1,5 +1,7 @@
 """What a live training step sees: 15 %, 80/10/10, and never a special token."""
 
+import hashlib
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -96,6 +98,41 @@ def test_held_out_lines_never_occur_in_training(lesson):
         first, second = pair.example.ids[1 : pair.example.first - 1], pair.example.ids[pair.example.first : -1]
         assert not {tuple(first.tolist()), tuple(second.tolist())} & known
         assert (pair.corrupted.input_ids[pair.corrupted.positions] == lesson.special.mask).all()
+
+
+@pytest.mark.parametrize("count", [20, 21, 39, 40, 53, 54, 55, 59, 60, 61, 200])
+def test_a_short_text_too_is_scored_on_lines_that_it_does_not_learn_from(count):
+    split = split_text("\n".join(f"Word{n} meets word{n + 1} at noon." for n in range(count)))
+    train, held = ({line for doc in part for line in doc} for part in (split.train, split.held_out))
+    assert len(train) + len(held) == count
+    assert not train & held
+    assert min(map(len, split.held_out)) >= 4
+    assert len(train) >= 0.75 * count
+    short = pairs.make_lesson(split, learn_vocabulary(split.train))
+    assert pairs.scored(short, pairs.held_out_pairs(short, 100)) == (len(held), 0)
+
+
+def test_a_text_that_can_not_be_divided_is_refused():
+    with pytest.raises(ValueError, match="too few sentences to hold some out"):
+        split_text("One. Two. Three.")
+
+
+def test_lines_that_training_has_too_are_counted(lesson):
+    repeats = replace(lesson, held_out=lesson.train[:2])
+    found = pairs.scored(repeats, pairs.held_out_pairs(repeats, 100))
+    assert found.known == found.lines > 3
+
+
+def test_a_training_line_that_is_cut_to_fit_is_still_known(lesson):
+    first, second = list(range(10, 60)), list(range(70, 120))
+    long = replace(lesson, train=[[first, second]], held_out=[[first, second]])
+    assert pairs.scored(long, pairs.held_out_pairs(long, 20)) == (2, 2)
+
+
+def test_the_shipped_split_stays_as_it_was_measured():
+    split = split_text(shipped_text())
+    digest = hashlib.sha256(json.dumps([split.train, split.held_out]).encode()).hexdigest()
+    assert digest.startswith("5f4455e96bab7d75")
 
 
 def test_every_word_of_the_shipped_text_is_one_piece(lesson):

@@ -1,16 +1,20 @@
 """Both pages draw for anything that a link or a visitor brings, before any trainer is asked."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
 from bert_core.training.live.folder import ENDED, RunFolder, Status
 from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, to_json
+from bert_core.training.live.tables import Labelled, dataset
 from tests.payloads import PATIENCE, said, visit
 from ui import training
 from ui.views import finetune as finetune_page
 from ui.views import pretrain as film_page
-from ui.views import pretrain_runs
+from ui.views import pretrain_curves, pretrain_runs
 
 ODD = ["", "[MASK]", "[MASK] [MASK] [MASK] [MASK]", "<script>alert(1)</script>", "漢字 😀 שלום", "a\u0007b", "x" * 160]
 
@@ -139,6 +143,11 @@ def test_a_frame_that_goes_while_the_film_is_made_is_left_out(monkeypatch, tmp_p
     assert film_page.shots_of(run, "a sentence") == [0, 9]
 
 
+def test_the_chart_says_how_many_lines_it_rests_on():
+    assert pretrain_curves.what_is_scored(242, 0) == "Different lines scored: 242; none of them is in training."
+    assert "4; training has 3 of them too" in pretrain_curves.what_is_scored(4, 3)
+
+
 def test_runs_are_called_by_experiment_seed_and_what_departs():
     found = {entry["title"]: pretrain_runs.name_of(PretrainSpec(seed=3, **entry["change"]))
              for entry in pretrain_runs.experiments().values()}
@@ -146,6 +155,46 @@ def test_runs_are_called_by_experiment_seed_and_what_departs():
     assert pretrain_runs.name_of(PretrainSpec(layers=3, text="own", steps=300)) == (
         "As in the paper, 3 × 128, own text, seed 0")
     assert "causal" in pretrain_runs.status_line(PretrainSpec(causal=True))
+
+
+@pytest.fixture
+def drawn(monkeypatch, tmp_path):
+    """Draw the accuracy of one finished run on a test set of so many 'no' and 'yes' -> figure, table and words."""
+    def draw(no: int, yes: int) -> SimpleNamespace:
+        found = SimpleNamespace(words="")
+        folder = RunFolder(tmp_path)
+        folder.set_arrays("curves", {"test_accuracy": np.array([0.5, 0.75])})
+        folder.set_arrays("baselines", {key: np.tile([0.9, 0.1], (no + yes, 1)) for key in ("words", "lstm")})
+        rows = [Labelled(f"text {n}", "no" if n < no else "yes") for n in range(no + yes)]
+        monkeypatch.setattr(finetune_page.runs, "data_of", lambda _run: dataset("own", rows, rows))
+        monkeypatch.setattr(finetune_page.components, "chart", lambda figure, _key: setattr(found, "figure", figure))
+        monkeypatch.setattr(finetune_page.tables, "show_growing", lambda table: setattr(found, "rows", table.rows))
+        monkeypatch.setattr(finetune_page.st, "html", lambda words: setattr(found, "words", found.words + words))
+        run = training.RunView("", folder, FinetuneSpec("own"), Status("done"), own=True)
+        finetune_page.accuracy([run], run)
+        return found
+
+    return draw
+
+
+@pytest.mark.parametrize(("no", "yes", "name", "value"), [
+    (10, 10, "chance", 0.5), (39, 4, "commonest class", 39 / 43), (1, 3, "commonest class", 0.75),
+])
+def test_the_lowest_level_is_the_commonest_class_where_classes_are_unequal(drawn, no, yes, name, value):
+    found = drawn(no, yes)
+    assert value in [shape.y0 for shape in found.figure.layout.shapes]
+    words = " ".join(level.text for level in found.figure.layout.annotations)
+    assert f"{name} {100 * value:.0f} %" in words
+    assert (name == "chance") == ("chance" in words)
+    assert found.rows[-1] == (name, "", value)
+    assert f"The test set has {no + yes} sentences: " in found.words
+
+
+@pytest.mark.parametrize(("sentences", "each", "half"), [(2, "50.0", 69), (3, "33.3", 57), (208, "0.5", 7)])
+def test_what_chance_can_do_is_said_for_the_test_set_that_there_is(sentences, each, half):
+    said = finetune_page.within_chance(sentences)
+    assert f"has {sentences} sentences: each counts {each} points" in said
+    assert f"by up to {half} points either way" in said
 
 
 def epochs_page() -> None:

@@ -39,6 +39,7 @@ def test_a_run_leaves_its_random_start_and_every_curve(tmp_path):
     curves = folder.arrays("curves")
     assert {len(curves[name]) for name in ("loss", "accuracy", "nsp_loss", "lr", "gradient")} == {6}
     assert curves["held_step"][0] == 0
+    assert folder.values("scored") == {"lines": 242, "known": 0}
     start = start_of(spec, run.model.config.vocab_size)
     for name, tensor in folder.frame(0).items():
         torch.testing.assert_close(tensor, start[name].half().float())
@@ -54,6 +55,17 @@ def test_a_causal_run_never_looks_ahead(changes, blind):
     shot = film.shoot(0, film.frame_zero(spec), "anna the [MASK] bakes", spec)
     ahead = np.triu(np.ones(shot.attention.shape[-2:], dtype=bool), 1)
     assert (shot.attention[..., ahead] == 0).all() == blind
+
+
+def test_a_run_without_nsp_is_asked_for_it_all_the_same(tmp_path):
+    spec = PretrainSpec(layers=1, width=64, heads=2, steps=6, batch=4, nsp=False)
+    run = PretrainRun(spec, folder_at(tmp_path / "run"))
+    while run.step < run.steps:
+        run.advance()
+    run.report()
+    curves = run.folder.arrays("curves")
+    assert np.isnan(curves["nsp_loss"]).all()
+    assert curves["held_nsp"] == pytest.approx(0.5, abs=0.1)
 
 
 def test_film_steps_begin_at_random_end_at_the_end_and_are_few():

@@ -50,6 +50,23 @@ def test_bad_rows_are_listed_with_their_line_and_reason():
         assert word in reasons
 
 
+def test_a_text_that_differs_by_case_or_spaces_only_is_the_same_again():
+    text = "t,l\nA good day,yes\na  GOOD day ,yes\nA GOOD DAY,no\nStraße,no\nSTRASSE,no\na good day!,no\n"
+    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l")
+    assert [row.text for row in chosen.rows] == ["A good day", "Straße", "a good day!"]
+    assert chosen.bad == ((3, "the same text again"), (4, "the same text again, with another label"),
+                          (6, "the same text again"))
+    assert chosen.counts == {"no": 2, "yes": 1}
+
+
+def test_no_text_stands_on_both_sides_of_an_own_split():
+    rows = [f"{turn(f'text number {n}')},{'yes' if n % 2 else 'no'}" for n in range(20) for turn in (str, str.upper)]
+    data = tables.split_chosen(tables.choose_columns(tables.read_table("\n".join(["t,l", *rows]).encode()), "t", "l"))
+    train, test = ({text.casefold() for text in data.texts(part)} for part in ("train", "test"))
+    assert not train & test
+    assert len(train) + len(test) == 20
+
+
 @pytest.mark.parametrize("letter", ["x", "漢"])
 def test_rows_beyond_the_text_that_fits_a_run_are_left_out(letter):
     text = "t,l\n" + "".join(f"{letter * 390} {n},{n % 2}\n" for n in range(800))

@@ -7,12 +7,13 @@ import html
 import numpy as np
 import streamlit as st
 
+from bert_core.counting import counted
 from bert_core.figures import finetune as figures
 from bert_core.figures import theme
 from bert_core.measures import classification
 from bert_core.training.live import classifier
 from bert_core.training.live.specs import FinetuneSpec
-from bert_core.training.live.tables import shipped_task, task_words
+from bert_core.training.live.tables import Dataset, shipped_task, task_words
 from ui import components, controls, notices, state, tables, training
 from ui.training import RunView
 from ui.views import finetune_more, finetune_table
@@ -137,7 +138,7 @@ def what_it_reads(task: str) -> None:
 
 
 def accuracy(together: list[RunView], newest: RunView) -> None:
-    """Test accuracy by epoch over the baselines of the newest run."""
+    """Test accuracy by epoch over the baselines of the newest run, and over what needs no reading."""
     names = {way: name for name, way in WAYS.items()}
     curves = []
     for one in together:
@@ -149,9 +150,28 @@ def accuracy(together: list[RunView], newest: RunView) -> None:
                  for key, found in newest.folder.arrays("baselines").items()}
     rows = [(c.name, int(x), float(y)) for c in curves for x, y in zip(c.epochs, c.accuracy)]
     rows += [(figures.BASELINES[key], "", float(value)) for key, value in baselines.items()]
+    name, value = without_reading(data)
+    rows.append((name, "", value))
     longest = max(runs.epochs_of(one) for one in together)
-    components.chart(figures.accuracy_figure(curves, baselines, 1 / len(data.labels), longest), "tune_accuracy")
+    figure = figures.accuracy_figure(curves, baselines, value, longest)
+    figure.for_each_annotation(lambda level: level.update(text=level.text.replace("chance", name)))
+    components.chart(figure, "tune_accuracy")
+    st.html(f'<p class="bw-small">{within_chance(len(data.test))}</p>')
     tables.show_growing(tables.Numbers("Right on the test set", ("way", "epoch", "right on the test set"), rows))
+
+
+def within_chance(sentences: int) -> str:
+    """How far a share of so many test sentences may be off: 1.96 standard errors of a share of one half, the widest."""
+    half = 100 * 1.96 * (0.25 / sentences) ** 0.5
+    return (f"The test set has {counted(sentences, 'sentence')}: each counts {100 / sentences:.1f} points, and chance "
+            f"alone can move a score by up to {half:.0f} points either way (95 %, widest at a score of one half).")
+
+
+def without_reading(data: Dataset) -> tuple[str, float]:
+    """What the same answer to every test sentence is worth, 0 to 1, and its name: chance only where classes are equal.
+    """
+    counts = np.bincount(data.indices("test"), minlength=len(data.labels))
+    return "chance" if counts.min() == counts.max() else "commonest class", float(counts.max() / counts.sum())
 
 
 def epoch_of(run: RunView) -> int:

@@ -51,6 +51,9 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
     with left:
         figure = figures.accuracy_figure(shown, accuracy_levels(levels), steps)
         components.chart(figure.update_layout(showlegend=True), "accuracy")  # also one run alone is named
+        counts = (run or under).folder.values("scored") if run or under else None
+        if counts:
+            st.html(f'<p class="bw-small">{what_is_scored(**counts)}</p>')
     with right:
         components.chart(figures.loss_figure(shown, loss_levels(levels), steps), "loss")
     thirds = st.columns(3)
@@ -71,6 +74,12 @@ def accuracy_levels(levels: Mapping[str, float] | None) -> list[Level]:
         return []
     return [Level(f"commonest word {100 * levels['commonest']:.0f} %", levels["commonest"]),
             Level(f"lookup by the two neighbours {100 * levels['lookup']:.0f} %", levels["lookup"])]
+
+
+def what_is_scored(lines: int, known: int) -> str:
+    """How many lines the held-out numbers rest on, and whether the run has learned from some of them."""
+    rest = f"training has {known:,} of them too: the text repeats itself" if known else "none of them is in training"
+    return f"Different lines scored: {lines:,}; {rest}."
 
 
 def loss_levels(levels: Mapping[str, float] | None) -> list[Level]:

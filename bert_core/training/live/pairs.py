@@ -146,12 +146,12 @@ def held_out_pairs(lesson: Lesson, count: int) -> list[Seen]:
 
     The same pairs and positions for every spec, so that runs can be compared.
     A text without such lines (one that repeats itself) is measured on its
-    held-out documents as they are.
+    held-out documents as they are; `scored` says so.
 
     Raises:
         ValueError: nothing there can be hidden: every piece is unknown.
     """
-    known = {tuple(sentence) for doc in lesson.train for sentence in doc}
+    known = _known(lesson)
     fresh = _draw_held_out(lesson, count, known)
     found = fresh if len(fresh) > count // 10 else _draw_held_out(lesson, count, set())
     if not found:
@@ -160,13 +160,40 @@ def held_out_pairs(lesson: Lesson, count: int) -> list[Seen]:
     return found
 
 
+class Scored(NamedTuple):
+    """What held-out pairs are made of.
+
+    Attributes:
+        lines: how many different ones.
+        known: how many of these occur in training too.
+    """
+
+    lines: int
+    known: int
+
+
+def scored(lesson: Lesson, pairs: Sequence[Seen]) -> Scored:
+    """Count the lines of held-out pairs."""
+    lines = {line for pair in pairs for line in _lines(pair.example)}
+    return Scored(len(lines), len(lines & _known(lesson)))
+
+
+#: Pieces by which a line is known again: what `join_pair` leaves of each at least.
+_BEGINNING = (MAX_TOKENS - 3) // 2
+
+
+def _known(lesson: Lesson) -> set[tuple[int, ...]]:
+    """Beginnings of every training line."""
+    return {tuple(sentence[:_BEGINNING]) for doc in lesson.train for sentence in doc}
+
+
 def _draw_held_out(lesson: Lesson, count: int, known: set[tuple[int, ...]]) -> list[Seen]:
     """Up to `count` pairs of which neither line is in `known`."""
     spec, drawn = PretrainSpec(split="100/0/0"), []
     for index in range(40 * count):
         rng = np.random.default_rng((PROBE_SEED, index))
         example = draw_pair(lesson.held_out, lesson.special, rng, index)
-        if _is_new(example, known):
+        if known.isdisjoint(_lines(example)):
             pair = see(example, lesson, spec, rng)
             if len(pair.corrupted.positions):
                 drawn.append(pair)
@@ -175,7 +202,7 @@ def _draw_held_out(lesson: Lesson, count: int, known: set[tuple[int, ...]]) -> l
     return drawn
 
 
-def _is_new(example: Example, known: set[tuple[int, ...]]) -> bool:
-    a = tuple(example.ids[1 : example.first - 1].tolist())
-    b = tuple(example.ids[example.first : -1].tolist())
-    return a not in known and b not in known
+def _lines(example: Example) -> set[tuple[int, ...]]:
+    """Beginnings of A and of B, if there is a B."""
+    a, b = example.ids[1 : example.first - 1].tolist(), example.ids[example.first : -1].tolist()
+    return {tuple(line[:_BEGINNING]) for line in (a, b) if line}

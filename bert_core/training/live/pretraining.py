@@ -12,7 +12,15 @@ from bert_core.config import BertConfig
 from bert_core.model import Inputs, Model
 from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.levels import levels
-from bert_core.training.live.pairs import MAX_TOKENS, Lesson, held_out_pairs, make_lesson, seen_at, to_batch
+from bert_core.training.live.pairs import (
+    MAX_TOKENS,
+    Lesson,
+    held_out_pairs,
+    make_lesson,
+    scored,
+    seen_at,
+    to_batch,
+)
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import learn_vocabulary, shipped_text, split_text
 from bert_core.training.objectives import Batch, Losses, losses
@@ -116,6 +124,7 @@ class PretrainRun:
         pairs = held_out_pairs(self.lesson, HELD_OUT_PAIRS)
         self.probe_batch = to_batch(pairs, self.lesson)
         self.folder.set_values("levels", levels(self.lesson, pairs)._asdict())
+        self.folder.set_values("scored", scored(self.lesson, pairs)._asdict())
         self.folder.set_values("config", self.model.config.to_dict())
         self.folder.write("tokenizer.json", self.lesson.tokenizer.to_str().encode())
         self._look()
@@ -146,7 +155,7 @@ class PretrainRun:
             with torch.no_grad():
                 found = self._losses(self.probe_batch)
             self.probes.append((self.step, float(found.token) / found.tokens, found.token_hits / found.tokens,
-                                found.pair_hits / found.pairs if found.pairs and self.spec.nsp else float("nan")))
+                                found.pair_hits / found.pairs if found.pairs else float("nan")))
         if self.step in self._film_at:
             self.folder.set_frame(self.step, self.weights)
 

@@ -218,7 +218,7 @@ def likely_columns(table: Table) -> tuple[int, int]:
 
 
 def choose_columns(table: Table, text: str, label: str) -> Chosen:
-    """Take a text and a label from each row.
+    """Take a text and a label from each row; of a text that is there again, in whatever case, the first.
 
     Raises:
         ValueError: unknown or equal columns.
@@ -229,7 +229,7 @@ def choose_columns(table: Table, text: str, label: str) -> Chosen:
     if text == label:
         raise ValueError(f"text and label are both {text!r}; choose two columns")
     at, what = table.columns.index(text), table.columns.index(label)
-    rows: dict[str, Labelled] = {}
+    rows: dict[str, Labelled] = {}  # by their casefolded text: an uncased model reads two that differ by case alike
     read, bad = 0, list(table.bad)
     for line, cells in table.rows:
         sentence, name = _clean(cells[at]), _clean(cells[what])
@@ -239,7 +239,7 @@ def choose_columns(table: Table, text: str, label: str) -> Chosen:
             bad.append(BadRow(line, why))
         else:
             read += size
-            rows[sentence] = Labelled(sentence, name)
+            rows[sentence.casefold()] = Labelled(sentence, name)
     counts = Counter(row.label for row in rows.values())
     return Chosen(tuple(rows.values()), dict(counts.most_common()), tuple(sorted(bad)))
 
@@ -256,9 +256,10 @@ def _objection(sentence: str, name: str, rows: dict[str, Labelled]) -> str:
         return f"text of {len(sentence)} characters, at most {MAX_TEXT}"
     if len(name) > MAX_LABEL:
         return f"label of {len(name)} characters, at most {MAX_LABEL}"
-    if sentence in rows:
-        return "the same text again"
-    return ""
+    first = rows.get(sentence.casefold())
+    if first is None:
+        return ""
+    return "the same text again" if first.label == name else "the same text again, with another label"
 
 
 def _too_much(rows: int, read: int) -> str:

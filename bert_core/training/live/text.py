@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ MAX_CHARACTERS, MIN_SENTENCES, MAX_SENTENCE = 300_000, 20, 400
 MAX_WORDS, MAX_LETTERS = 1500, 200
 #: Every so many-th document is held out.
 HELD_OUT_EVERY = 10
+#: Sentences of a document that is cut from one long text; and the fewest in a short text's.
+BLOCK, SHORT_BLOCK = 6, 4
 
 Document = list[str]
 
@@ -87,17 +90,33 @@ def documents(text: str) -> list[Document]:
     parts = re.split(r"\n\s*\n", text.replace("\r\n", "\n"))
     split = [[s[:MAX_SENTENCE] for s in sentences(part)] for part in parts if part.strip()]
     if len(split) < HELD_OUT_EVERY:  # one long text: every few sentences make a document
-        flat = [s for document in split for s in document]
-        split = [flat[i : i + 6] for i in range(0, len(flat), 6)]
+        split = _blocks([s for document in split for s in document])
     return [document for document in split if document]
 
 
+def _blocks(flat: list[str]) -> list[Document]:
+    """BLOCK sentences each; a text too short for HELD_OUT_EVERY of them is cut evenly, no block below SHORT_BLOCK."""
+    if len(flat) >= BLOCK * HELD_OUT_EVERY:
+        return [flat[i : i + BLOCK] for i in range(0, len(flat), BLOCK)]
+    count = max(1, min(HELD_OUT_EVERY, len(flat) // SHORT_BLOCK))
+    cuts = [n * len(flat) // count for n in range(count + 1)]
+    return [flat[start:end] for start, end in itertools.pairwise(cuts)]
+
+
 def split_text(text: str) -> Text:
-    """Hold out every tenth document."""
+    """Hold out every tenth document, of fewer the last; nothing that is held out is trained on.
+
+    Raises:
+        ValueError: there is only one document, and too little in it to be divided.
+    """
     found = documents(text)
+    if len(found) < 2:
+        raise ValueError(f"the text has too few sentences to hold some out; at least {MIN_SENTENCES} are needed")
+    if len(found) < HELD_OUT_EVERY:
+        return Text(tuple(found[:-1]), tuple(found[-1:]))
     kept = tuple(d for n, d in enumerate(found) if n % HELD_OUT_EVERY != HELD_OUT_EVERY - 1)
     aside = tuple(d for n, d in enumerate(found) if n % HELD_OUT_EVERY == HELD_OUT_EVERY - 1)
-    return Text(kept, aside or kept[-1:])
+    return Text(kept, aside)
 
 
 def learn_vocabulary(text: Sequence[Document]) -> Tokenizer:
