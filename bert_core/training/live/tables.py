@@ -21,6 +21,8 @@ from bert_core.training.live.world import TEACHING
 #: Bounds of an upload.
 MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 1_000_000, 2000, 30
 MAX_TEXT, MAX_LABEL, MIN_EACH = 400, 40, 4
+#: Rows after which a file is not read on: half a million short ones would take seconds at each run of the page.
+READ_ROWS = 10 * MAX_ROWS
 #: UTF-8 bytes of all texts taken from an upload, so that four epochs fit the trainer's time (`specs.MAX_WORK_SECONDS`):
 #: about 40,000 pieces, at 4 ms each for learning and looking.
 MAX_READ = 160_000
@@ -183,6 +185,8 @@ def _parsed(text: str, delimiter: str, quoting: int = csv.QUOTE_MINIMAL) -> list
         for cells in reader:
             if any(cell.strip() for cell in cells):
                 rows.append(_Row(before + 1, reader.line_num - before, tuple(cells)))
+            if len(rows) > READ_ROWS:
+                raise ValueError(f"the file has more than {READ_ROWS:,} rows; at most {MAX_ROWS:,} are taken")
             before = reader.line_num
     except csv.Error as error:
         raise ValueError(f"line {reader.line_num} can't be read as CSV ({error})") from None
