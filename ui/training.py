@@ -139,6 +139,13 @@ def ticking(draw: Callable[[], None], seconds: float | None) -> None:
     st.fragment(draw, run_every=seconds)()
 
 
+def _left(seconds: float | None) -> str:
+    """What a run still takes, in the unit that one thinks in."""
+    if seconds is None:
+        return ""
+    return f", about {seconds / 60:.0f} min left" if seconds >= 90 else f", about {max(1, round(seconds))} s left"
+
+
 def status_text(status: Status) -> str:
     """One line on where a run is."""
     if status.state == "waiting":
@@ -147,8 +154,7 @@ def status_text(status: Status) -> str:
         return "Getting ready …"
     done = f"Step {status.step:,} of {status.steps:,}"
     if status.state == "running":
-        left = f", about {max(1, round(status.left))} s left" if status.left is not None else ""
-        return f"{done}{left}."
+        return f"{done}{_left(status.left)}."
     if status.state == "paused":
         return f"Paused. {done}."
     if status.state == "done":

@@ -236,3 +236,11 @@ def test_fine_tune_survives_any_link(parameters):
     assert not app.exception
     train = app.button(key="train")
     assert train.disabled == (parameters.get("task") == "Your own table")
+
+
+@pytest.mark.parametrize(("seconds", "said_so"), [
+    (None, "Step 5 of 40."), (0.2, "Step 5 of 40, about 1 s left."), (89.4, "Step 5 of 40, about 89 s left."),
+    (90.0, "Step 5 of 40, about 2 min left."), (444.0, "Step 5 of 40, about 7 min left."),
+])
+def test_what_is_left_is_said_in_the_unit_that_one_thinks_in(seconds, said_so):
+    assert training.status_text(Status("running", 5, 40, left=seconds)) == said_so

@@ -42,8 +42,9 @@ def anatomy(here: Here) -> None:
     if config is None:
         return
     nodes = figures.anatomy_info(config, heads)
+    name = {BASE: "BERT base", LARGE: "BERT large", OWN: "a BERT of your own sizes"}.get(which, here.model)
     draw(f'<p class="bw-figure-number">{nodes[0].count:,}</p>', small(
-        f"parameters: L = {config.num_hidden_layers} layers, D = {config.hidden_size}, "
+        f"parameters of {shell.short_name(name)}: L = {config.num_hidden_layers} layers, D = {config.hidden_size}, "
         f"H = {config.num_attention_heads} heads, I = {config.intermediate_size}, "
         f"V = {config.vocab_size:,} pieces, P = {config.max_position_embeddings} positions, "
         f"S = {config.type_vocab_size} segments, E = {config.table_width} numbers an embedding. "

@@ -141,8 +141,7 @@ def buttons(run: RunView | None, spec: PretrainSpec) -> None:
         where = training.status_text(run.status) if run else "Not begun: you see the random start."
         text = f"{pretrain_runs.name_of(run.spec if run else spec)}. {where}"
         st.html(f'<p class="bw-result" role="status" data-state="{status or "none"}">{html.escape(text)}</p>')
-        if run and run.status.steps:
-            st.progress(min(1.0, run.status.step / run.status.steps))
+        st.progress(min(1.0, run.status.step / run.status.steps) if run and run.status.steps else 0.0)
 
 
 def act(what: str, spec: PretrainSpec) -> None:
