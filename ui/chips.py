@@ -110,6 +110,7 @@ def second_word(encoding: Encoding) -> int:
 
 def position(raw: str) -> int:
     """A position as the address writes it; ValueError if it is none that a text can have."""
+    raw = raw.strip()
     if len(raw) > DIGITS or not raw.isdecimal():
         raise ValueError(f"no position: {raw[:20]}")
     return int(raw)

@@ -30,7 +30,7 @@ function tallyRows(tally, candidates, draws) {
   const head = make("thead"), line = head.appendChild(make("tr"));
   for (const name of ["outcome", "counted", "expected", "share of the chosen", ""]) line.appendChild(name ? make("th", "", name, { scope: "col" }) : make("td"));
   const body = make("tbody");
-  const chosen = Math.max(1, ...tally.filter((row) => row.share).map((row) => Math.round(row.count / row.share)));
+  const chosen = tally.filter((row) => row.share !== null).reduce((sum, row) => sum + row.count, 0);
   for (const row of tally) {
     const tr = make("tr", `bw-out-${row.outcome}`);
     const name = make("th", "", WORDS[row.outcome], { scope: "row" });

@@ -15,6 +15,7 @@ import numpy as np
 from bert_core.measures.compare import (
     MAX_PIECES,
     Question,
+    masked_requests,
     mlm_row,
     positions_of,
     true_ids,
@@ -112,9 +113,7 @@ def requests(question: Question, model: str, encoding: Encoding, positions: tupl
              seen: frozenset[int]) -> list[TraceRequest]:
     """The rows of one step: as many as the true word has pieces."""
     hidden = tuple(n for n in encoding.content if n not in seen and n not in positions)
-    return [TraceRequest(question.text, question.pair, model=model, attention="bidirectional",
-                         masked=positions[n:], hidden=hidden, parts=("mlm_positions", "mlm_logits"))
-            for n in range(pieces)]
+    return masked_requests(question, model, "bidirectional", positions, pieces, hidden=hidden)
 
 
 def reveal(engine: Engine, question: Question, model: str) -> tuple[Curve, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bert_core.config import BertConfig
 from bert_core.counting import counted
-from bert_core.measures.compare import NoReading, Readers, join, row_for, shared_bias, why_not_masked
+from bert_core.measures.compare import MASKED, NoReading, Readers, join, row_for, shared_bias, why_not_masked
 from bert_core.measures.compare_writing import layer_multiplications
 from bert_core.serving import Engine
 from bert_core.tasks.support import log_softmax
@@ -124,7 +124,7 @@ def surprises(engine: Engine, text: str, pair: str | None, readers: Readers) -> 
     Raises:
         ValueError: the sentence has no pieces.
     """
-    kinds = {"both": "bidirectional", "hidden": "causal"}
+    kinds = {reader: MASKED[reader] for reader in ("both", "hidden")}
     if why_not_masked(engine.loaded(readers.masked)):
         del kinds["hidden"]
     causal = [name for name in (readers.left, readers.right) if name]

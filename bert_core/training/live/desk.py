@@ -178,7 +178,6 @@ class TrainingDesk:
     def unfinished(self, owner: str, kind: str) -> str | None:
         """This visitor's newest run of the kind that still wants the trainer, paused ones included."""
         with self._lock:
-            self._give_back(owner)
             found = [one for one in self.runs(owner, kind) if not self._entries[one].ended]
         return found[-1] if found else None
 
