@@ -212,7 +212,7 @@ def stored_tensors(folder: Path, config: BertConfig) -> dict[str, Stored]:
 
 def read_model(folder: Path, config: BertConfig, dtype: torch.dtype, device: str) -> Model:
     """Check a folder's headers against its config, then read what the model needs."""
-    stored, tied = settle_ties(stored_tensors(folder, config), config, _hold_the_same)
+    stored, tied = settle_ties(stored_tensors(folder, config), config, hold_the_same)
     config = replace(config, tie_word_embeddings=tied)
     wanted = plan(config, {name: place.shape for name, place in shared.visible(stored).items()})
     scale = shared.low_rank_scale(config)
@@ -223,7 +223,8 @@ def read_model(folder: Path, config: BertConfig, dtype: torch.dtype, device: str
     return Model(config, OnDemand({**weights, **made}) if made else weights, wanted.heads)
 
 
-def _hold_the_same(one: Stored, other: Stored) -> bool:
+def hold_the_same(one: Stored, other: Stored) -> bool:
+    """Whether two places hold the same numbers."""
     read = read_tensors({"one": one, "other": other}, ["one", "other"])
     return _are_the_same(read["one"], read["other"])
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bert_core.counting import counted
-from bert_core.training.commands import OF_A_SITTING, defaults
+from bert_core.training.flags import OF_A_SITTING, defaults
 
 START = ("all-MiniLM-L6-v2 (Apache-2.0; 6 layers, 12 heads, 384 wide), a published sentence encoder, "
          "safetensors sha256 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bert_core.training.commands import OF_A_SITTING
+from bert_core.training.flags import OF_A_SITTING
 from bert_core.training.pretrain import STATE, Trainer, open_state, steps_of
 
 #: Settings that name a place on disk; two spellings of one place are the same.

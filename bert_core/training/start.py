@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from bert_core.config import BertConfig
-from bert_core.load import locate, parse_config, stored_tensors
+from bert_core.layout import layout_for
+from bert_core.load import hold_the_same, locate, parse_config, stored_tensors
 from bert_core.loading import shared
+from bert_core.loading.check import settle_ties
 from bert_core.loading.files import read_json, read_tensors
 from bert_core.shapes import encoder_shapes, head_shapes
 
@@ -45,13 +48,18 @@ def read_start(name: str) -> tuple[BertConfig, dict[str, Tensor], Path]:
         name: a folder, a shipped model or a hub id.
 
     Raises:
-        ValueError: it can't be read, or has another block than BERT's.
+        ValueError: it can't be read, has another block than BERT's, or a decoder
+            that is not its word table: the recipe trains one that is.
     """
     folder = locate(name)
     config = parse_config(read_json(folder / "config.json"))
     if config.model_type != "bert":
         raise ValueError(f"--init {name!r} is a {config.model_type!r}; the recipe trains BERT's block")
-    stored = stored_tensors(folder, config)
+    stored, tied = settle_ties(stored_tensors(folder, config), config, hold_the_same)
+    if not tied and layout_for(config).decoder in stored:
+        raise ValueError(f"--init {name!r} has a decoder of its own beside its word table; the recipe trains one that "
+                         "is the word table")
+    config = replace(config, tie_word_embeddings=True)
     weights = shared.read_merged(stored, list(shared.visible(stored)), shared.low_rank_scale(config))
     return config, {n: w.float().contiguous() for n, w in weights.items() if w.is_floating_point()}, folder
 

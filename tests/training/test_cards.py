@@ -20,7 +20,8 @@ from bert_core.training.cards import (
     to_markdown,
     write_card,
 )
-from bert_core.training.commands import OF_A_SITTING, add_parsers
+from bert_core.training.commands import add_parsers
+from bert_core.training.flags import OF_A_SITTING
 
 PRETRAINED = {"objective": "mlm", "corpus": "data/pretrain", "init": "start", "out": "runs/a", "tokens": 5000,
               "seed": 1, "mix": "enwiki2015=0.9,captions=0.1", "steps": 7, "seconds": 120, "lr": 4e-4}

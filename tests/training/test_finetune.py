@@ -289,17 +289,6 @@ def test_a_warm_start_of_another_task_is_refused(shipped, tmp_path):
         updates_of("twin-bert-sst2", "twin-bert", dataclasses.replace(config, id2label=("unacceptable", "acceptable")))
 
 
-def test_a_start_without_a_tensor_of_its_encoder_is_refused(tiny_bert):
-    loaded = load_model(tiny_bert)
-    found = {n: w.clone() for n, w in loaded.model.weights.items()}
-    bias = torch.zeros(loaded.config.vocab_size)
-    _, fresh = start_weights(loaded.config, {n: w for n, w in found.items() if "cls." not in n}, "clm", bias, 0)
-    assert all(name.startswith("cls.") for name in fresh)
-    del found["bert.encoder.layer.0.attention.self.query.weight"]
-    with pytest.raises(ValueError, match=r"lack bert.encoder.layer.0.attention.self.query.weight \(1 of"):
-        start_weights(loaded.config, found, "mlm", bias, 0)
-
-
 def test_a_stretch_of_a_long_context_keeps_its_answer():
     loaded, inside = load_model("twin-bert"), "tokenizations unbelievably washing "
     context = inside * 60 + "Paris " + inside * 60

@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from bert_core.training.commands import defaults
+from bert_core.training.flags import defaults
 from tests.training.scripts import load
 
 
