@@ -14,8 +14,8 @@ match controls.view(masking.VIEWS):
         masking_neurons.draw(here)
     case "Before and after":
         masking_more.before_and_after(here)
-    case "Two sentences":
-        masking_more.two_sentences(here)
+    case "Other sentence":
+        masking_more.other_sentence(here)
     case "Swap vectors":
         masking_swap.swap(here)
     case "80/10/10":

@@ -40,7 +40,7 @@ def test_the_strip_holds_what_leaving_out_gives(visitor):
              for token, value in zip(expected.tokens, expected.values, strict=True)])
     strip.locator(".bw-column").first.focus()
     visitor.page.keyboard.press("ArrowRight")
-    expect(strip.locator(".bw-says")).to_contain_text("“i”: left out")
+    expect(strip.locator(".bw-says")).to_contain_text("“i”: leave one out")
 
 
 def test_a_changed_word_stands_beside_the_old_answer(visitor):

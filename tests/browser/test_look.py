@@ -29,7 +29,7 @@ ODD = {
 VIEWS = {
     "tokens": ["Step by step", "Ids and segments", "Compare"],
     "embeddings": ["The sum", "Switch off and shuffle", "Positions", "Neighbours"],
-    "masking": ["Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Two sentences",
+    "masking": ["Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Other sentence",
         "Swap vectors", "80/10/10", "Pseudo-perplexity"],
 }
 

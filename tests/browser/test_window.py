@@ -32,7 +32,7 @@ def sharpen(page: Page, ratio: int) -> None:
 
 @pytest.mark.parametrize(("name", "picture", "parameters"), [
     ("embeddings", ".bw-strips", {"text": TEXT}),
-    ("masking", ".bw-plot", {"view": "Two sentences"}),
+    ("masking", ".bw-plot", {"view": "Other sentence"}),
     ("attention", ".steps-canvas", {"view": "Step by step", "step": 1, "text": TEXT})])
 def test_no_picture_is_squeezed_in_a_narrower_window(visitor, name, picture, parameters):
     page = visitor.open(name, **parameters)

@@ -58,7 +58,7 @@ def test_before_and_after_are_two_runs_and_their_difference():
 
 
 def test_two_sentences_cover_the_whole_vocabulary():
-    at = visit("masking", text="The [MASK] barked.", other="The [MASK] sang.", view="Two sentences")
+    at = visit("masking", text="The [MASK] barked.", other="The [MASK] sang.", view="Other sentence")
     is_ready(at)
     sent = drawn(at, "vocabulary")
     size = engine().loaded().config.vocab_size
@@ -70,7 +70,7 @@ def test_two_sentences_cover_the_whole_vocabulary():
 
 
 def test_the_other_sentence_without_a_gap_is_said():
-    at = visit("masking", other="no gap here", view="Two sentences")
+    at = visit("masking", other="no gap here", view="Other sentence")
     is_ready(at)
     assert "has no [MASK]" in said(at)
 

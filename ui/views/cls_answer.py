@@ -29,6 +29,8 @@ from ui.views.task_models import say, share, signed
 PARTS = ("logits", "attention_probs", "hidden_states")
 #: Tokens up to which the strip follows the typing; up to MOST it waits to be asked.
 AT_ONCE, MOST = 48, 128
+#: Accounts of what moves an answer, as Attention's attribution view calls them.
+LEFT_OUT, GRADIENTS = "leave one out", "integrated gradients"
 #: Labels that get a bar; a model with more has the rest in the table.
 BARS = 8
 #: Said below a regression's number: its range is known to whoever trained it.
@@ -126,13 +128,13 @@ def _attributions(request: TraceRequest, index: int) -> tuple[Attribution, Attri
 def _draw_strip(here: Here, trace: Trace, strip: Influence, label: str) -> None:
     """The strip with the token on which the accounts differ most marked, and why in words."""
     differ = disagreement(strip)
-    _mount_strip(trace.encoding, label, {"left out": strip.left_out, "gradients": strip.gradients}, strip.attention,
+    _mount_strip(trace.encoding, label, {LEFT_OUT: strip.left_out, GRADIENTS: strip.gradients}, strip.attention,
                  differ.position if differ else None)
     if differ is not None:
         say(_difference(strip, differ), strong=True)
     complete = "" if strip.gap is None else (
         f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. ")
-    say(f"Left out and gradients: what each token adds to the logit of “{label}” (now {signed(strip.output)}); red "
+    say(f"{LEFT_OUT.capitalize()} and {GRADIENTS}: what each token adds to the logit of “{label}” (now {signed(strip.output)}); red "
         f"raises it, blue lowers it. {complete}{_from_where(here, trace.encoding)}")
 
 
@@ -174,10 +176,10 @@ def _draw_without_gradients(here: Here, trace: Trace, index: int, label: str, wh
         say(_from_where(here, trace.encoding))
         return
     left_out = state.or_stop(lambda: _left_out(TraceRequest(here.text, here.pair, model=here.model), index))
-    _mount_strip(trace.encoding, label, {"left out": left_out.values}, attention, None)
+    _mount_strip(trace.encoding, label, {LEFT_OUT: left_out.values}, attention, None)
     agreement = rank_correlation(np.abs(left_out.values[places]), attention[places])
     known = "" if agreement is None else f"Rank correlation of the two: {signed(agreement)}. "
-    say(f"Left out: what each token adds to the logit of “{label}” (now {signed(left_out.output)}); red raises it, "
+    say(f"{LEFT_OUT.capitalize()}: what each token adds to the logit of “{label}” (now {signed(left_out.output)}); red raises it, "
         f"blue lowers it. {_from_where(here, trace.encoding)} {known}")
 
 
@@ -190,12 +192,12 @@ def _difference(strip: Influence, differ: Disagreement) -> str:
     """Where the three accounts part."""
     by_left, by_gradient, by_attention = differ.ranks
     token = strip.tokens[differ.position]
-    return (f"They differ most on “{token}”: rank {by_left} by leaving out, {by_gradient} by gradients, "
-            f"{by_attention} by attention. {_agreement(differ)}")
+    return (f"They differ most on “{token}”: rank {by_left} by leaving one out, {by_gradient} by "
+            f"{GRADIENTS}, {by_attention} by attention. {_agreement(differ)}")
 
 
 def _agreement(differ: Disagreement) -> str:
-    pairs = (("leaving out and gradients", differ.leaving_gradients),
-             ("leaving out and attention", differ.leaving_attention))
+    pairs = ((f"{LEFT_OUT} and {GRADIENTS}", differ.leaving_gradients),
+             (f"{LEFT_OUT} and attention", differ.leaving_attention))
     known = [f"{name} {signed(value)}" for name, value in pairs if value is not None]
     return f"Rank correlation: {', '.join(known)}. " if known else ""

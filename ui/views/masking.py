@@ -13,7 +13,7 @@ from ui import chips, components, controls, state
 from ui.state import Here
 from ui.views import task_models
 
-VIEWS = ("Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Two sentences", "Swap vectors",
+VIEWS = ("Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Other sentence", "Swap vectors",
          "80/10/10", "Pseudo-perplexity")
 #: Gaps that get a card; more are counted.
 MAX_CARDS = 12

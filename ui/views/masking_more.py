@@ -1,4 +1,4 @@
-"""The Masking page's other views: before and after, two sentences, 80/10/10, pseudo-perplexity."""
+"""The Masking page's other views: before and after, the other sentence, 80/10/10, pseudo-perplexity."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _prediction_change(encoding: Encoding, before: Trace, after: Trace) -> None:
     components.mount("pairs", "pairs", data)
 
 
-def two_sentences(here: Here) -> None:
+def other_sentence(here: Here) -> None:
     """One gap of this sentence against one of another, over the whole vocabulary."""
     other = controls.text("The other sentence, with its own [MASK]", "other", OTHER_SENTENCE)
     encoding, masked = here.encoding, masking.chosen(here.encoding)

@@ -106,7 +106,7 @@ def _sense(sense: str) -> str:
 def _layer(one: Occurrence) -> int:
     """The layer of the picture; 0 are the embeddings."""
     last = len(one.states) - 1
-    return controls.slider("Layer (0: the embeddings)", 0, last, "layer", last)
+    return controls.slider("Layer (0: the input)", 0, last, "layer", last)
 
 
 def draw_neighbours(here: Here) -> None:
@@ -147,7 +147,7 @@ def draw_sentences(here: Here) -> None:
     if not kept:
         say("None of these sentences has a token of its own; type one that has.", strong=True)
         return
-    layer = controls.slider("Layer (0: the embeddings)", 0, traces[0].config.num_hidden_layers, "layer",
+    layer = controls.slider("Layer (0: the input)", 0, traces[0].config.num_hidden_layers, "layer",
                             traces[0].config.num_hidden_layers)
     names = [str(n + 1) for n in range(len(kept))]
     titles = _vectors(here)
