@@ -262,6 +262,16 @@ function signedColour(v, limit, look) {
   return mix(look.paper, end, Math.abs(t) ** 0.8);
 }
 
+// A strip of the colours between the ends of a scale: probabilities 0 to 1, or signed values about 0.
+function colourScale(look, limit = null) {
+  const at = (t) => (limit === null ? probabilityColour(t, look) : signedColour((2 * t - 1) * limit, limit, look));
+  const box = make("div", "bw-scale"), strip = make("span", "bw-ramp");
+  strip.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map((t) => rgb(at(t))).join(",")})`;
+  const ends = limit === null ? ["0", "1"] : [readNumber(-limit), readNumber(limit)];
+  box.append(make("span", "", ends[0]), strip, make("span", "", ends[1]));
+  return box;
+}
+
 // Ink that can be read on a colour: black or white, of which one always has a contrast of 4.5 or more.
 function inkOn(colour) {
   return (luminance(colour) + 0.05) ** 2 > 1.05 * 0.05 ? "#000000" : "#FFFFFF";

@@ -34,9 +34,10 @@ function drawRoles(component, root, data) {
   root.replaceChildren(says, allNumbers(root), scroll, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
 }
 
-// On a phone the picture that a head opens in is screens below.
+// The picture that a head opens in is below: on a phone it comes to the top, elsewhere as far up as it needs to be seen.
 function showHeads() {
-  if (matchMedia("(max-width: 640px)").matches) document.querySelector(".st-key-c_attention_roles_grid")?.scrollIntoView();
+  const block = matchMedia("(max-width: 640px)").matches ? "start" : "nearest";
+  document.querySelector(".st-key-c_attention_roles_grid")?.scrollIntoView({ block });
 }
 
 // On a phone each relation shows its head, how often it is right, and the verdict; this opens the rest of all.

@@ -118,6 +118,13 @@ function drawTable(view, parent) {
   const top = parent.scrollTop;
   keepFocus(parent, () => parent.replaceChildren(table));
   parent.scrollTop = top;
+  showRow(parent, body.rows[view.key], table.tHead.offsetHeight);
+}
+
+// The table scrolls in itself: the row whose operands stand beside it is in sight.
+function showRow(box, row, head) {
+  if (row.offsetTop - head < box.scrollTop) box.scrollTop = row.offsetTop - head;
+  else if (row.offsetTop + row.offsetHeight > box.scrollTop + box.clientHeight) box.scrollTop = row.offsetTop + row.offsetHeight - box.clientHeight;
 }
 
 function stepCell(view, field, i, limit) {

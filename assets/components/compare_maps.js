@@ -8,14 +8,16 @@ export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
   const all = child(parentElement, "div", "cmp-all"), panels = child(all, "div", "cmp-panels");
-  const hint = child(all, "p", "cmp-hint");
+  const says = child(all, "div", "cmp-says"), hint = child(says, "p", "cmp-hint");
   hint.textContent = state.hint;
+  const scale = child(says, "div", "cmp-scale");
   all.classList.toggle("cmp-many", state.readers[0].drawn.length > 16);
   const shares = foldedHeads(parentElement);
   const view = { row: null }; // null: each reader's own guessing row
   const draw = () => keepFocus(all, () => {
     const look = theme(parentElement);
     panels.replaceChildren(...state.readers.map(panel));
+    scale.replaceChildren(make("span", "", "Weight"), colourScale(look));
     state.readers.forEach((reader, n) => wireMap(panels.children[n], reader, n, state, look, view, move));
     drawShares();
   });

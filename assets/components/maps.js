@@ -72,7 +72,7 @@ function mapPanel(panel, state, look, cursor, move) {
     event.preventDefault();
     move(cursor.r + step[0], cursor.c + step[1]);
   };
-  box.appendChild(mapLegend(panel, look));
+  box.appendChild(colourScale(look, panel.signed ? panel.limit : null));
   return box;
 }
 
@@ -104,18 +104,6 @@ function placeCursor(mark, cursor, rows, columns) {
   mark.style.top = `${(100 * cursor.r) / rows}%`;
   mark.style.width = `${100 / columns}%`;
   mark.style.height = `${100 / rows}%`;
-}
-
-// A strip from the low to the high end of the panel's fixed scale.
-function mapLegend(panel, look) {
-  const stops = [0, 0.25, 0.5, 0.75, 1].map((t) =>
-    rgb(panel.signed ? signedColour((2 * t - 1) * panel.limit, panel.limit, look) : probabilityColour(t, look)));
-  const box = make("div", "bw-legend");
-  const strip = make("span", "bw-ramp");
-  strip.style.background = `linear-gradient(90deg, ${stops.join(",")})`;
-  const low = panel.signed ? readNumber(-panel.limit) : "0", high = panel.signed ? readNumber(panel.limit) : "1";
-  box.append(make("span", "", low), strip, make("span", "", high));
-  return box;
 }
 
 // The table holds each panel's whole matrix up to 64 columns; beyond, the cursor's row.

@@ -136,9 +136,11 @@ def attention_figure(trace: Trace) -> go.Figure:
     probs = trace.attention_probs[-1].mean(axis=0)  # (Tq, Tk)
     names = [f"{n} {token}" for n, token in enumerate(map(escape, trace.tokens))]
     figure = go.Figure(go.Heatmap(
-        z=probs, x=names, y=names, zmin=0, zmax=1, colorscale=theme.PROBABILITY, showscale=False,
+        z=probs, x=names, y=names, zmin=0, zmax=1, colorscale=theme.PROBABILITY,
+        colorbar={"orientation": "h", "thickness": 10, "len": 0.6, "y": 1.01, "yanchor": "bottom",
+                  "tickvals": [0, 0.5, 1], "ticktext": ["weight 0", "0.5", "1"]},
         hovertemplate="%{y} looks at %{x}: %{z:.3f}<extra></extra>",
     ))
-    theme.style(figure, x="to (last layer, mean of heads)", y="from", height=420)
+    theme.style(figure, x="to (last layer, mean of heads)", y="from", height=450)
     figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure.update_xaxes(tickangle=-60)
