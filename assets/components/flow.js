@@ -89,14 +89,14 @@ function drawFlow(box, line, state, look) {
   if (at.r !== null) at.r = Math.min(at.r, state.rows.length - 1);
   const show = () => {
     paint(context, state, place, all, at, look);
-    line.textContent = at.r === null ? hint(state) : inWords(state, at);
+    line.textContent = at.r === null ? hint(state, place) : inWords(state, at);
   };
   flowEvents(element, state, place, at, show);
   show();
 }
 
-function hint(state) {
-  const lens = state.lens.length ? ` Under each layer: what the head would answer for ${rowName(state, state.target)} there.` : "";
+function hint(state, place) {
+  const lens = state.lens.length && !place.small ? ` Under each layer: what the head would answer for ${rowName(state, state.target)} there.` : "";
   return `Point at a bar, or tap it: where it comes from, and where it goes.${lens}`;
 }
 
