@@ -148,6 +148,8 @@ def _left(seconds: float | None) -> str:
 
 def status_text(status: Status) -> str:
     """One line on where a run is."""
+    if status.state == "waiting" and not status.place:
+        return "Starting …"
     if status.state == "waiting":
         return f"Waiting: place {status.place} in the queue for the trainer."
     if status.state == "running" and not status.step:

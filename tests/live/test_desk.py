@@ -138,7 +138,7 @@ def test_a_trainer_never_pushes_ahead_whatever_is_asked(monkeypatch, asked, give
 
 def test_two_visitors_queue_and_one_has_one_run(desk):
     first, second = start(desk, "ann", steps=3000), start(desk, "ben", steps=30)
-    assert wait_for(desk, second, "ben", lambda s: s.state == "waiting").place == 1
+    assert wait_for(desk, second, "ben", lambda s: s.place).state == "waiting"
     third = start(desk, "ann", steps=30)
     status = wait_for(desk, first, "ann", lambda s: s.ended)
     assert (status.state, status.message) == ("stopped", "another run of yours took its place")

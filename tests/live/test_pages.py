@@ -117,6 +117,21 @@ def test_an_address_that_was_on_its_way_while_a_run_was_reset_brings_it_not_back
     assert "run" not in at.query_params
 
 
+def test_above_the_film_stands_what_the_last_held_out_measure_said(monkeypatch, tmp_path):
+    desk = OneRun(tmp_path)
+    monkeypatch.setattr(training, "desk", lambda: desk)
+    assert "guessed right:" not in said(visit("pretrain", run=desk.id))
+    curves = {name: np.ones(2, dtype=np.float32) for name in pretrain_curves.EMPTY}
+    desk.folder.set_arrays("curves", curves | {"held_accuracy": np.array([0.02, 0.337], dtype=np.float32)})
+    desk.folder.set_status(Status("running", 20, 3000))
+    assert "Step 20 of 3,000. Held-out words guessed right: 34 %." in said(visit("pretrain", run=desk.id))
+
+
+def test_a_run_that_the_trainer_has_not_seen_stands_in_no_queue():
+    assert training.status_text(Status("waiting")) == "Starting …"
+    assert training.status_text(Status("waiting", place=2)) == "Waiting: place 2 in the queue for the trainer."
+
+
 def test_what_was_trained_on_another_task_is_not_said_of_the_chosen_one(monkeypatch):
     run = training.RunView("", None, FinetuneSpec("topic", "frozen"), Status("done", steps=760, seconds=8.0), own=True)
     monkeypatch.setattr(training, "current", lambda *_: run)

@@ -37,6 +37,12 @@ def draw(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None
 # --- curves ------------------------------------------------------------------
 
 
+def right_now(run: RunView | None) -> str:
+    """The curves' main number, for a line above the film; '' before it was measured."""
+    found = (run.folder.arrays("curves") or EMPTY)["held_accuracy"] if run else ()
+    return f" Held-out words guessed right: {100 * found[-1]:.0f} %." if len(found) else ""
+
+
 def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None:
     """Accuracy over its levels, then losses, rate and gradient; nothing empty before the first run."""
     shown = [RunCurves(pretrain_runs.name_of(one.spec) + " (before)" * before, one.folder.arrays("curves") or EMPTY,

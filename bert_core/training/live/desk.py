@@ -136,7 +136,7 @@ class TrainingDesk:
             except OSError as error:
                 shutil.rmtree(folder.path, ignore_errors=True)
                 raise ValueError(f"the server can't keep the run's files now ({error.strerror})") from None
-            folder.set_status(Status("waiting", place=1))
+            folder.set_status(Status("waiting"))
             self._entries[run_id] = Entry(folder, owner, spec.kind, {owner}, owner)
             self._send({"do": "start", "run": run_id, "folder": str(folder.path), "play": play})
             self._drop_oldest(owner)

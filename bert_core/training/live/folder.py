@@ -43,7 +43,7 @@ class Status:
         work: seconds of the trainer's own processor time spent on it.
         seconds: seconds of the clock while it was running.
         left: seconds to go while it runs, None where unknown.
-        place: in the queue; 1 is next, 0 is not waiting.
+        place: in the queue; 1 is next, 0 is not waiting, or the trainer has yet to say.
         message: one line for the visitor, where something went wrong.
     """
 
