@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,7 +163,7 @@ class Tokenizer:
         """Every piece of a text of any length, uncut and without specials."""
         text = self._clean(text)
         found = self._encode((self._with_mask(text),), specials=False)
-        offsets = self._unmasked_offsets(text, found.offsets)
+        offsets = _with_marks(text, self._unmasked_offsets(text, found.offsets))
         return [Span(*span, word) for span, word in zip(offsets, found.word_ids, strict=True)]
 
     def encode(self, text: str, pair: str | None = None) -> Encoding:
@@ -229,8 +230,29 @@ class Tokenizer:
         self, texts: tuple[str, str | None], spans: Sequence[Offsets], sequence_ids: Sequence[int | None]
     ) -> tuple[Offsets, ...]:
         """Offsets of each token in its own sentence as it was given."""
-        given = [self._unmasked_offsets(text or "", spans) for text in texts]
-        return tuple((0, 0) if sequence is None else given[sequence][n] for n, sequence in enumerate(sequence_ids))
+        found: list[Offsets] = [(0, 0)] * len(spans)
+        for number, text in enumerate(texts):
+            places = [n for n, sequence in enumerate(sequence_ids) if sequence == number]
+            given = self._unmasked_offsets(text or "", [spans[n] for n in places])
+            for n, span in zip(places, _with_marks(text or "", given), strict=True):
+                found[n] = span
+        return tuple(found)
+
+
+def _with_marks(text: str, offsets: list[Offsets]) -> list[Offsets]:
+    """Offsets that end behind the combining marks of their last letter.
+
+    Where accents are stripped the library ends a piece before the marks, if they are characters of their own.
+    """
+    if text.isascii():
+        return offsets
+    begun = {start for start, end in offsets if start < end}
+    found = []
+    for start, end in offsets:
+        while start < end < len(text) and end not in begun and unicodedata.category(text[end]).startswith("M"):
+            end += 1
+        found.append((start, end))
+    return found
 
 
 def _encode(fast: FastTokenizer, parts: tuple[str, ...], specials: bool = True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tokenizers import Tokenizer as Fast
 
@@ -24,6 +26,33 @@ def test_pieces_stand_where_they_were_typed_however_long_the_mask_token_is(mask)
     assert found.tokens[1:6] == ("the", mask, "dog", mask, "slept")
     assert found.offsets == ((0, 0), *first, (0, 0), *second, (0, 0))
     assert [span[:2] for span in small(mask=mask).spans(text)] == list(first)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("Beyonce\u0301 met Rene\u0301.", ["Beyonce\u0301", "met", "Rene\u0301", "."]),
+    ("cafe\u0301s zoe\u0308", ["cafe\u0301s", "zoe\u0308"]),
+    ("e\u0301\u0308!", ["e\u0301\u0308", "!"]),
+    ("\u0301a", ["a"]),  # a mark of nothing before it
+    ("हिन्दी बोली", ["हिन्दी", "बोली"]),
+    ("caf\u00e9 a", ["caf\u00e9", "a"]),
+])
+def test_a_word_ends_behind_the_marks_of_its_last_letter(text, words):
+    tokenizer = load_model("twin-bert").tokenizer
+    for number, found in ((0, tokenizer.encode(text)), (1, tokenizer.encode("a\u0301 dog", text))):
+        pieces = [n for n in found.content if found.sequence_ids[n] == number]
+        ends = {found.word_ids[n]: found.offsets[n][1] for n in pieces}
+        starts = {found.word_ids[n]: found.offsets[n][0] for n in reversed(pieces)}
+        assert [text[starts[word]:end] for word, end in ends.items()] == words
+    assert [text[span.start:span.end] for span in tokenizer.spans(text)][-1].endswith(words[-1][-1])
+
+
+def test_a_mark_that_is_a_piece_of_its_own_stays_one():
+    """A tokenizer that strips no accents keeps them."""
+    settings = json.loads(wordpiece(lowercase=False).to_str())
+    settings["model"]["vocab"]["##\u0301"] = len(settings["model"]["vocab"])
+    fast = Fast.from_str(json.dumps(settings))
+    found = Tokenizer(fast, 37, ROLES).encode("a\u0301 dog")
+    assert (found.tokens[1:3], found.offsets[1:3]) == (("a", "##\u0301"), ((0, 1), (1, 2)))
 
 
 def test_a_text_whose_end_gives_no_piece_is_not_cut():

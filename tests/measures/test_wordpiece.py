@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -70,3 +72,12 @@ def test_every_tokenizer_keeps_the_whole_text(tokenizer, text):
     assert "".join(cuts["characters"].pieces) == seen
     assert bytes.fromhex("".join(cuts["bytes (UTF-8)"].pieces)).decode("utf-8") == seen
     assert len(cuts["small byte pairs, as GPT-2"].pieces) <= len(seen.encode("utf-8"))
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_an_accent_is_changed_however_it_is_written(form):
+    tokenizer = load_engine("twin-bert").loaded("twin-bert").tokenizer
+    typed = unicodedata.normalize(form, "café zoë naïve")
+    found = wordpiece.words(tokenizer, tokenizer.encode(typed))
+    assert [word.raw for word in found] == typed.split()
+    assert [word.normal for word in found] == ["cafe", "zoe", "naive"]
