@@ -14,8 +14,13 @@ from ui import components, served
 _runs = itertools.count(1)
 
 
+#: A quotation with a letter of a script that runs from right to left.
+_RIGHT_TO_LEFT = re.compile("“[^”]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc][^”]*”")
+
+
 def unbroken(text: str) -> str:
-    """The same text, whose numbers and their % stay on one line."""
+    """The same text: numbers and their % stay on one line, a right-to-left quotation turns none beside it round."""
+    text = _RIGHT_TO_LEFT.sub(lambda found: f"\u2068{found[0]}\u2069", text)
     return re.sub(r"(\d) %", "\\1\u00a0%", text)
 
 

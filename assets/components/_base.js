@@ -159,9 +159,14 @@ function readNumber(value) {
 // "a → b" for texts of any direction: two right-to-left words would else change places about the arrow.
 function arrow(from, to) { return `\u2068${from}\u2069 → \u2068${to}\u2069`; }
 
+// A text that stands among others: in the same marks if its script runs from right to left.
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+function isolate(text) { return RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text; }
+function quoted(text) { return isolate(`“${text}”`); }
+
 // One of many texts by name: with its position where another is written the same.
 function nameAmong(texts, i, position = i) {
-  return texts.indexOf(texts[i]) === texts.lastIndexOf(texts[i]) ? texts[i] : `${texts[i]} (${position})`;
+  return texts.indexOf(texts[i]) === texts.lastIndexOf(texts[i]) ? texts[i] : `${isolate(texts[i])} (${position})`;
 }
 
 // 0.0713 -> "7.1 %"; what is not certain is not rounded up to 100 %.

@@ -84,7 +84,7 @@ function drawStepper(view, parent) {
 // The step in words, with this query's and key's numbers.
 function sentence(view) {
   const { data, key, step } = view, a = data.arrays, f = readNumber;
-  const to = `“${nameAmong(data.tokens, key)}”`, size = a.query.data.length;
+  const to = quoted(nameAmong(data.tokens, key)), size = a.query.data.length;
   const numbers = [
     `q · k = ${f(a.dots.data[key])} for ${to}`,
     `${f(a.dots.data[key])} ÷ √${size} = ${f(a.scores.data[key])} for ${to}`,
@@ -94,7 +94,7 @@ function sentence(view) {
     `this head's part has length ${f(a.norms.data[data.head])}`,
     step === NEURONS && neuronSentence(view),
   ];
-  return `${STEPS[step][1]} ${step === NEURONS ? "For" : "From"} “${nameAmong(data.tokens, data.query)}”: ${numbers[step]}.`;
+  return `${STEPS[step][1]} ${step === NEURONS ? "For" : "From"} ${quoted(nameAmong(data.tokens, data.query))}: ${numbers[step]}.`;
 }
 
 const COLUMNS = [["q · k", "dots"], ["÷ √Dh", "scores"], ["mask", "blocked"], ["softmax", "weights"]];
@@ -151,7 +151,7 @@ function softmaxStrips({ arrays: a, tokens }, key) {
   return [
     ["score of every key, less the largest", open.map((score) => (score === -Infinity ? 0 : score - top)), `largest ${f(top)}`],
     ["e to that; 0 where blocked", powers, `sum ${f(total)}`],
-    ["each ÷ the sum: attention", a.weights.data, `“${nameAmong(tokens, key)}”: ${f(powers[key])} ÷ ${f(total)} = ${f(a.weights.data[key])}`],
+    ["each ÷ the sum: attention", a.weights.data, `${quoted(nameAmong(tokens, key))}: ${f(powers[key])} ÷ ${f(total)} = ${f(a.weights.data[key])}`],
   ];
 }
 
@@ -160,7 +160,7 @@ function strips(view) {
   const { data, key, step } = view, a = data.arrays, size = a.query.data.length;
   if (step === NEURONS) return neuronStrips(view);
   const k = a.keys.data.subarray(key * size, (key + 1) * size), v = a.values.data.subarray(key * size, (key + 1) * size);
-  const [token, query] = [key, data.query].map((i) => `“${nameAmong(data.tokens, i)}”`);
+  const [token, query] = [key, data.query].map((i) => quoted(nameAmong(data.tokens, i)));
   if (step === 3) return softmaxStrips(data, key);
   if (step < 4) return [
     [`query of ${query}`, a.query.data, `${size} numbers`], [`key of ${token}`, k, `${size} numbers`],
@@ -206,7 +206,7 @@ function drawStrip(view, box, title, numbers, names) {
   const says = child(box, "output", "steps-value");
   says.textContent = "";
   let at = -1;
-  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `${names ? `“${nameAmong(names, at)}”` : `[${at}]`} ${readNumber(numbers[at])}`; };
+  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `${names ? quoted(nameAmong(names, at)) : `[${at}]`} ${readNumber(numbers[at])}`; };
   element.onpointermove = element.onpointerdown = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
   element.onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

@@ -38,7 +38,7 @@ function drawNeurons(view, parent) {
 
 // [title, numbers, note, names] of the strips: into one neuron, out of it, then all of them.
 function neuronStrips({ data, neuron }) {
-  const a = data.arrays, f = readNumber, token = `“${nameAmong(data.tokens, data.query)}”`, name = a.neurons.data[neuron];
+  const a = data.arrays, f = readNumber, token = quoted(nameAmong(data.tokens, data.query)), name = a.neurons.data[neuron];
   const width = a.attended.data.length, gives = given(data, neuron);
   const into = a.weights_in.data.subarray(neuron * width, (neuron + 1) * width);
   const out = a.weights_out.data.subarray(neuron * width, (neuron + 1) * width);

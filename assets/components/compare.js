@@ -47,7 +47,7 @@ function truth(said) {
   }
   const pieces = said.pieces > 1 ? `, ${said.pieces} pieces multiplied; first piece` : ",";
   box.append(make("span", "cmp-p", percent(said.p), { "data-p": said.p }),
-    make("span", "cmp-of", `for “${said.word}”${pieces} rank ${said.rank.toLocaleString("en")}`));
+    make("span", "cmp-of", `for ${quoted(said.word)}${pieces} rank ${said.rank.toLocaleString("en")}`));
   return box;
 }
 

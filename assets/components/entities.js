@@ -64,7 +64,7 @@ function openWord(panel, payload, n, words, look) {
   const word = payload.words[n];
   const order = payload.labels.map((_, l) => l).sort((a, b) => best(payload, word, b) - best(payload, word, a)).slice(0, 5);
   const table = make("table", "bw-pieces");
-  const said = word.pieces.length > 1 ? `“${word.text}” is ${word.pieces.length} pieces; ${payload.rule}` : `“${word.text}” is one piece`;
+  const said = word.pieces.length > 1 ? `${quoted(word.text)} is ${word.pieces.length} pieces; ${payload.rule}` : `${quoted(word.text)} is one piece`;
   table.appendChild(make("caption", "", `${said}; its label: ${word.label}`));
   const head = table.createTHead().insertRow();
   head.appendChild(make("th", "", "piece", { scope: "col" }));

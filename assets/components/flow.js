@@ -137,6 +137,6 @@ function inWords(state, { c, r }) {
   };
   const from = c > 0 ? parts((n) => band(state, c - 1, r, n), "It comes from") : "";
   const to = c < state.columns.length - 1 ? parts((n) => band(state, c, n, r), "It goes to") : "";
-  const guess = state.lens[c] && r === state.target ? ` The head would answer “${state.lens[c][0]}” here, ${percent(state.lens[c][1])}.` : "";
+  const guess = state.lens[c] && r === state.target ? ` The head would answer ${quoted(state.lens[c][0])} here, ${percent(state.lens[c][1])}.` : "";
   return `${where}, ${name}: ${percent(share(state, c, r))} of all.${from && `${from}.`}${to && `${to}.`}${guess}`;
 }

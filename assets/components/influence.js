@@ -54,7 +54,7 @@ function shown(row, value) {
 
 function sentence(payload, t) {
   const parts = payload.rows.map((row, r) => `${row.name} ${shown(row, valueAt(payload, r, t))}`);
-  return `“${payload.tokens[t].t}”: ${parts.join(", ")}`;
+  return `${quoted(payload.tokens[t].t)}: ${parts.join(", ")}`;
 }
 
 function moveFocus(event, strip) {

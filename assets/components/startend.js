@@ -135,9 +135,9 @@ function crosshair(context, g, { at, look }) {
 
 function spanSentence(payload, i, j) {
   const { tokens, arrays, longest } = payload;
-  const numbers = `P(start “${tokens[i]}”) ${percent(arrays.start.data[i])} × P(end “${tokens[j]}”) ${percent(arrays.end.data[j])}`;
+  const numbers = `P(start ${quoted(tokens[i])}) ${percent(arrays.start.data[i])} × P(end ${quoted(tokens[j])}) ${percent(arrays.end.data[j])}`;
   if (j < i) return `${numbers}: not allowed, the end stands before the start`;
   if (j - i >= longest) return `${numbers}: not allowed, longer than ${longest} tokens`;
   const from = payload.offsets[i][0], to = payload.offsets[j][1];
-  return `“${Array.from(payload.context).slice(from, to).join("")}”: ${numbers} = ${percent(product(payload, i, j))}`;
+  return `${quoted(Array.from(payload.context).slice(from, to).join(""))}: ${numbers} = ${percent(product(payload, i, j))}`;
 }

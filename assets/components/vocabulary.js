@@ -15,7 +15,7 @@ export default function (component) {
   const read = () => {
     const n = order[chosen];
     if (n === undefined) return;
-    readout.textContent = `“${state.tokens[n]}”: ${percent(10 ** state.arrays.first.data[n])} in ${state.first_name}, `
+    readout.textContent = `${quoted(state.tokens[n])}: ${percent(10 ** state.arrays.first.data[n])} in ${state.first_name}, `
       + `${percent(10 ** state.arrays.second.data[n])} in ${state.second_name}`;
   };
   const draw = () => drawScatter(figure, state, order[chosen]);

@@ -158,7 +158,7 @@ def lines(rows: Sequence[str]) -> None:
 
 def say(text: str, strong: bool = False) -> None:
     """A line of plain text below a picture; nothing in it is read as HTML or Markdown."""
-    words = html.escape(text)
+    words = html.escape(notices.unbroken(text))
     st.html(f"<p><strong>{words}</strong></p>" if strong else f"<p>{words}</p>")
 
 

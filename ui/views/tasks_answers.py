@@ -37,7 +37,7 @@ def draw(here: Here) -> Here:
     windows = state.or_stop(
         lambda: answer_windows(state.engine(), here.text, here.pair, here.model, visitor=state.visitor()))
     best = best_answers(windows, here.pair, top=TOP)
-    st.html(f'<p style="font-size:1.2rem">{marked(here.pair, best[0].start, best[0].end)}</p>')
+    st.html(f'<p dir="auto" style="font-size:1.2rem">{marked(here.pair, best[0].start, best[0].end)}</p>')
     say(_in_words(best[0], windows, here), strong=True)
     shown = _window(windows, best[0].window)
     grid, rivals = st.columns([3, 2], gap="large")
@@ -93,5 +93,5 @@ def _payload(windows: Sequence[Window], shown: int, context: str, best: Sequence
 def _rival(one: Answer, several: bool) -> str:
     """One answer as a line of escaped HTML."""
     where = f", window {one.window + 1}" if several else ""
-    return (f"<b>{html.escape(share(one.score))}</b>&ensp;{html.escape(one.text)} "
+    return (f"<b>{html.escape(share(one.score))}</b>&ensp;<bdi>{html.escape(one.text)}</bdi> "
             f"<small>(characters {one.start} to {one.end}{where})</small>")
