@@ -20,7 +20,7 @@ from bert_core.training import block, lora, taskdata
 from bert_core.training.datasets import Question
 from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start, with_hidden_pieces
 from bert_core.training.packing import Special
-from bert_core.training.start import read_start, start_weights, updates_of
+from bert_core.training.start import read_start, updates_of
 from bert_core.training.taskdata import IGNORED, NER_LABELS, TASKS, Row, collate, sentence_vectors, word_targets
 
 GOOD, BAD = ("a good film", "it was good", "good , good !"), ("a bad film", "it was bad", "bad , bad !")

@@ -134,8 +134,13 @@ def _draw_strip(here: Here, trace: Trace, strip: Influence, label: str) -> None:
         say(_difference(strip, differ), strong=True)
     complete = "" if strip.gap is None else (
         f"Integrated gradients sum to the change from all-[MASK] within {100 * strip.gap:.2g} %. ")
-    say(f"{LEFT_OUT.capitalize()} and {GRADIENTS}: what each token adds to the logit of “{label}” (now {signed(strip.output)}); red "
-        f"raises it, blue lowers it. {complete}{_from_where(here, trace.encoding)}")
+    say(f"{LEFT_OUT.capitalize()} and {GRADIENTS}: {_adds(label, strip.output)} "
+        f"{complete}{_from_where(here, trace.encoding)}")
+
+
+def _adds(label: str, output: float) -> str:
+    """What a signed row of the strip says."""
+    return f"what each token adds to the logit of “{label}” (now {signed(output)}); red raises it, blue lowers it."
 
 
 def _from_where(here: Here, encoding: Encoding) -> str:
@@ -179,8 +184,7 @@ def _draw_without_gradients(here: Here, trace: Trace, index: int, label: str, wh
     _mount_strip(trace.encoding, label, {LEFT_OUT: left_out.values}, attention, None)
     agreement = rank_correlation(np.abs(left_out.values[places]), attention[places])
     known = "" if agreement is None else f"Rank correlation of the two: {signed(agreement)}. "
-    say(f"{LEFT_OUT.capitalize()}: what each token adds to the logit of “{label}” (now {signed(left_out.output)}); red raises it, "
-        f"blue lowers it. {_from_where(here, trace.encoding)} {known}")
+    say(f"{LEFT_OUT.capitalize()}: {_adds(label, left_out.output)} {_from_where(here, trace.encoding)} {known}")
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)

@@ -1,0 +1,55 @@
+"""What a click changes, and what a picture speaks of, is in sight: nobody has to look for it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page
+
+from tests.browser.waiting import holds
+
+
+def is_in_sight(page: Page, what: Locator) -> bool:
+    """Whether an element stands whole between the window's top and the status bar."""
+    return what.evaluate("""(element) => {
+      const box = element.getBoundingClientRect(), bar = document.querySelector(".bw-status").getBoundingClientRect();
+      return box.top >= 0 && box.bottom <= bar.top + 1;
+    }""")
+
+
+def test_the_answers_stay_above_the_grid_that_changes_them(new_visitor):
+    page = new_visitor().open("attention", view="Act")
+    page.locator("canvas.att-grid").hover()
+    page.mouse.wheel(0, 420)
+    holds(page, lambda: page.locator("canvas.att-grid").bounding_box()["y"] < 450)
+    assert is_in_sight(page, page.locator(".effect-root"))
+    assert is_in_sight(page, page.locator("canvas.att-grid"))
+
+
+def test_a_row_of_roles_brings_its_head_up(new_visitor):
+    page = new_visitor().open("attention", view="Roles")
+    assert not is_in_sight(page, page.locator("canvas.att-grid"))
+    page.locator(".roles-scroll button").first.click()
+    holds(page, lambda: is_in_sight(page, page.locator("canvas.att-grid")))
+
+
+def test_a_low_projector_shows_what_each_reader_gives_the_word(new_visitor):
+    page = new_visitor().open("compare", present=1)
+    assert page.locator(".cmp-truth").count() == 3
+    assert all(is_in_sight(page, one) for one in page.locator(".cmp-truth").all())
+
+
+def test_the_row_whose_operands_are_shown_is_in_sight_in_its_table(new_visitor):
+    text = " ".join(["the dog saw a cat in the garden and"] * 4)
+    page = new_visitor().open("attention", view="Step by step", text=text, layer=1, head=3, token=35)  # looks at itself
+    holds(page, lambda: page.locator(".steps-table").evaluate("""(box) => {
+      const row = box.querySelector("tr.on"), frame = box.getBoundingClientRect(), place = row.getBoundingClientRect();
+      return place.top >= frame.top && place.bottom <= frame.bottom && box.scrollTop > 0;
+    }"""))
+
+
+def test_numbers_beside_a_right_to_left_word_stay_where_they_belong(new_visitor):
+    visitor = new_visitor()
+    page = visitor.open("compare", text="שלום [MASK] ends.", behind="עולם")
+    assert page.locator(".cmp-of").first.text_content().startswith("for \u2068“עולם”\u2069, 4 pieces")
+    page = visitor.open("tasks", view="Entities", text="ذهب Barack Obama إلى Paris في يوم جميل")
+    tag = page.locator(".bw-tag").first
+    assert tag.evaluate("tag => getComputedStyle(tag).direction + getComputedStyle(tag).unicodeBidi") == "ltrisolate"
