@@ -89,10 +89,15 @@ def download(name: str, watch: Watch | None = None) -> Path:
         return Path(snapshot_download(name, allow_patterns=FILES, local_files_only=True))
 
 
+def is_on() -> bool:
+    """Whether downloads are allowed; a word that is neither on nor off allows none."""
+    return (os.environ.get("BOTH_WAYS_HUB") or "on").lower() in ("on", "1", "true", "yes")
+
+
 @contextmanager
 def _in_one_line(name: str) -> Iterator[None]:
     """What can go wrong with the hub, as a LoadError."""
-    if os.environ.get("BOTH_WAYS_HUB", "on") == "off":
+    if not is_on():
         raise LoadError(f"{name}: downloads are switched off here; choose a shipped model")
     from huggingface_hub.errors import (
         HfHubHTTPError,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from bert_core import hub
 from bert_core.load import HUB_ID
 from ui import downloads, notices, settings, state
 from ui.downloads import Download
@@ -72,7 +73,7 @@ def draw() -> None:
 
 def _choices() -> None:
     """Task, language, id; or why there is nothing to choose."""
-    if not settings.hub_is_on():
+    if not hub.is_on():
         st.caption("Downloads are switched off here. The shipped models need none.")
         return
     task = st.selectbox("Task", list(dict.fromkeys(model.task for model in known())), key="_hub_task")

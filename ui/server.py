@@ -20,11 +20,11 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from streamlit import config
 
-from ui import served, uploads
+from ui import messages, served, settings, uploads
 from ui.bell import BELL
 from ui.look import AddLook
 from ui.packed import SendPacked
-from ui.sockets import DropWhatComesTooLate
+from ui.sockets import DropWhatComesTooLate, TurnAway
 from ui.ticks import wait_for_pictures
 from ui.visitors import GiveCookie
 
@@ -56,7 +56,7 @@ class Start:
     @property
     def middleware(self) -> list[Middleware]:
         """What every answer of the server goes through."""
-        return [Middleware(GiveCookie), Middleware(DropWhatComesTooLate), Middleware(SendPacked), Middleware(AddLook)]
+        return [Middleware(each) for each in (TurnAway, GiveCookie, DropWhatComesTooLate, SendPacked, AddLook)]
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
@@ -69,6 +69,7 @@ class Start:
         wait_for_pictures()
         keep_files_until_fetched()
         uploads.bound()
+        messages.bound()
         threading.Thread(target=self.begin, name="start", daemon=True).start()
         yield
         if "ui.training" in sys.modules:  # not where nothing was ever trained or shown
@@ -81,6 +82,8 @@ class Start:
             from bert_core.training.live.places import remove_left_behind
             from ui import shell, state  # noqa: F401 - the first visitor finds all of it imported
 
+            for line in settings.misread():
+                logging.getLogger("both_ways").warning(line)
             remove_left_behind()
             serve_if_asked(lambda: not self.trouble())
         except BaseException as error:  # a thread has nobody else to tell

@@ -3,9 +3,10 @@
 BOTH_WAYS_MODEL     model of a visitor who chose none (default: twin-bert).
 BOTH_WAYS_FOLDERS   the folder below which visitors may name a folder as a model
                     (default: models, beside app.py), or 'off': none.
-BOTH_WAYS_HUB       'on' (default) or 'off': downloads from the model hub.
+BOTH_WAYS_HUB       'on' (default) or 'off': downloads from the model hub
+                    (bert_core/hub.py).
 BOTH_WAYS_PAUSE     pause in typing after which the picture follows
-                    (default 120ms).
+                    (default 120ms, at most 60000ms).
 BOTH_WAYS_FAST      whether visitors may choose the fast mode (bf16): 'auto'
                     (default, where the hardware has bf16), 'on' or 'off'.
 BOTH_WAYS_RUN_KEEP  seconds for which a training run and its files stay when
@@ -29,9 +30,28 @@ from bert_core.load import HUB_ID, LoadError, shipped_names
 from bert_core.precision import has_bf16
 from bert_core.training.live.desk import KEEP
 
+#: Setting -> the values that are understood.
+_FORMS = {
+    "BOTH_WAYS_HUB": "(?i:on|off|1|0|true|false|yes|no)",
+    "BOTH_WAYS_PAUSE": "[0-5]?[0-9]{1,4}ms|60000ms",
+    "BOTH_WAYS_FAST": "auto|on|off",
+    "BOTH_WAYS_TRAINER_NICE": "1?[0-9]",
+    **dict.fromkeys(("BOTH_WAYS_RUN_KEEP", "BOTH_WAYS_CACHE_MB", "BOTH_WAYS_MODELS_MB"), "[0-9]{1,5}"),
+}
 #: Longest model name that is looked at, in characters.
 MAX_NAME = 300
 DEFAULT_FOLDERS = Path(__file__).resolve().parent.parent / "models"
+
+
+def misread() -> list[str]:
+    """A line for each setting whose value is none: what stands in its place is a default, for the hub `off`."""
+    given = {name: os.environ.get(name, "") for name in _FORMS}
+    return [f"{name} is {value!r}, which it can't be, and goes for {'off' if name == 'BOTH_WAYS_HUB' else 'not set'}; "
+            "docs/deploy.md has its values" for name, value in given.items() if value and not _fits(name, value)]
+
+
+def _fits(name: str, value: str) -> bool:
+    return re.fullmatch(_FORMS[name], value) is not None
 
 
 def default_model() -> str:
@@ -40,9 +60,9 @@ def default_model() -> str:
 
 
 def typing_pause() -> str:
-    """The pause of live text inputs, as Streamlit writes durations."""
+    """The pause of live text inputs, as Streamlit writes durations; it takes a minute at most."""
     pause = os.environ.get("BOTH_WAYS_PAUSE", "120ms")
-    return pause if re.fullmatch(r"\d{1,5}ms", pause) else "120ms"
+    return pause if _fits("BOTH_WAYS_PAUSE", pause) else "120ms"
 
 
 def run_keep() -> float:
@@ -60,10 +80,6 @@ def fast_is_offered() -> bool:
 @functools.cache
 def _hardware_has_bf16() -> bool:
     return has_bf16("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def hub_is_on() -> bool:
-    return os.environ.get("BOTH_WAYS_HUB", "on") != "off"
 
 
 def check_model_name(name: str) -> str:
@@ -91,7 +107,7 @@ def check_model_name(name: str) -> str:
 def must_be_fetched(name: str) -> bool:
     """Whether this is a hub id that may be downloaded here and was not yet; looks at the disk only."""
     is_here = name in (default_model(), *shipped_names()) or _means_a_folder(name)
-    return not is_here and hub_is_on() and HUB_ID.fullmatch(name) is not None and hub.cached(name) is None
+    return not is_here and hub.is_on() and HUB_ID.fullmatch(name) is not None and hub.cached(name) is None
 
 
 def _lies_below(root: Path, name: str) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from bert_core import LoadError, MissingPart
+from bert_core import LoadError, MissingPart, hub
 from bert_core.counting import counted
 from bert_core.serving import EngineError, Superseded
 from bert_core.tokenizer import Encoding
@@ -130,7 +130,7 @@ def _sidebar() -> None:
 
 def _how_to_name_a_model() -> str:
     """What a visitor may type beside the names that are listed."""
-    ways = ["a hub id"] if settings.hub_is_on() else []
+    ways = ["a hub id"] if hub.is_on() else []
     root = settings.folders_root()
     if root is not None:
         ways.append(f"a folder below {root.name}/ on the server, with config.json, a tokenizer and model.safetensors")

@@ -1,4 +1,6 @@
-"""A tab that closes while its page is still being sent: nobody's error, and no traceback in the log.
+"""What would be an error to Streamlit and is nobody's, without a traceback in the log.
+
+First of all a tab that closes while its page is still being sent.
 
 Streamlit's socket takes a failed send for a broken protocol: its next look for a
 message raises, and the server logs that as a crash (seen in 1.67). So what is
@@ -9,6 +11,9 @@ hears of every other, by the message that says so.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.responses import PlainTextResponse
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -42,3 +47,35 @@ class DropWhatComesTooLate:
                 gone = True
 
         await self.app(scope, receive_and_note, send_if_there)
+
+
+class TurnAway:
+    """ASGI middleware: what no page asks for.
+
+    An origin that is none raises in Streamlit, a long traceback for each; and its own numbers on who is here are
+    nobody's business (whoever runs the server has /metrics, docs/deploy.md).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket") and (status := _refused(scope)):
+            if scope["type"] == "http":
+                await PlainTextResponse("", status)(scope, receive, send)
+            else:
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        await self.app(scope, receive, send)
+
+
+def _refused(scope: Scope) -> int:
+    """The status to refuse with, 0 for what goes on."""
+    if scope["path"].rstrip("/").endswith("_stcore/metrics"):
+        return 404
+    origin = dict(scope.get("headers", ())).get(b"origin", b"").decode("latin-1")
+    try:
+        urlsplit(origin).hostname  # noqa: B018 - what Streamlit will read
+    except ValueError:
+        return 403
+    return 0

@@ -120,9 +120,13 @@ def waits_for(model: str) -> bool:
     return model != settings.default_model() and model not in own_models() and settings.must_be_fetched(model)
 
 
-@st.cache_resource(show_spinner="Loading the model …", max_entries=1)
 def engine() -> Engine:
-    """The engine of this process, as the pages use it."""
+    """The engine of this process, as the pages use it; a setting that names none is the end of the page."""
+    return or_stop(_engine)
+
+
+@st.cache_resource(show_spinner="Loading the model …", max_entries=1)
+def _engine() -> Engine:
     return start_engine()
 
 

@@ -107,7 +107,7 @@ def engine_of(name: str, check: Check | None) -> Engine:
     from bert_core.serving.cache import CACHE_BYTES, asked_bytes
 
     cache_bytes = asked_bytes("BOTH_WAYS_CACHE_MB", CACHE_BYTES)
-    kind = os.environ.get("BOTH_WAYS_ENGINE", "local")
+    kind = os.environ.get("BOTH_WAYS_ENGINE") or "local"
     if kind == "ray":
         from bert_core.serving.ray_engine import RayEngine
 

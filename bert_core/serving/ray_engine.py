@@ -26,8 +26,11 @@ from bert_core.serving.ray_calls import WINDOW, Calls
 from bert_core.serving.waiting import ALTOGETHER, DEADLINE
 from bert_core.trace import Trace, TraceRequest
 
-#: Seconds for which what the cluster said of itself is believed.
-AFRESH = 2.0
+#: Seconds for which what the cluster said of itself is believed, and within which it says something.
+AFRESH, ANSWERS_WITHIN = 2.0, 3.0
+#: Seconds after which Ray ends a process, this server with all its visitors, that does not find the cluster's head.
+#: Replicas answer without it, and it may come back.
+HEADLESS = 7 * 86_400
 
 
 def from_message(message: dict[str, Any]) -> Trace:
@@ -84,21 +87,28 @@ def wait_for_application(default: str) -> None:
 class Health:
     """Whether the application is there, asked of the cluster by one thread at a time and at most every AFRESH seconds.
 
-    Whoever looks meanwhile gets what was found last: a cluster that is gone may let one wait.
+    A cluster that is gone lets one wait for minutes: who has waited for ANSWERS_WITHIN is told so.
     """
 
     def __init__(self) -> None:
-        self._asking, self._found, self._since = threading.Lock(), "", -AFRESH
+        self._lock, self._found, self._since = threading.Lock(), "", -AFRESH
+        self._asking: threading.Thread | None = None
 
     def problem(self) -> str:
         """As Engine.problem."""
-        if time.monotonic() - self._since > AFRESH and self._asking.acquire(blocking=False):
-            try:
-                self._found = self._ask()
-                self._since = time.monotonic()
-            finally:
-                self._asking.release()
-        return self._found
+        with self._lock:
+            if self._asking is None and time.monotonic() - self._since > AFRESH:
+                self._asking = threading.Thread(target=self._look, name="health", daemon=True)
+                self._asking.start()
+            asking = self._asking
+        if asking is not None:
+            asking.join(ANSWERS_WITHIN)
+        return "the cluster does not answer" if asking is not None and asking.is_alive() else self._found
+
+    def _look(self) -> None:
+        found = self._ask()
+        with self._lock:
+            self._found, self._since, self._asking = found, time.monotonic(), None
 
     def _ask(self) -> str:
         try:
@@ -132,6 +142,7 @@ class RayEngine:
         self._registers = threading.Lock()
         if not ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray would report to its makers
+            os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", str(HEADLESS))
             on_a_thread_that_stays(functools.partial(
                 ray.init, address=os.environ.get("RAY_ADDRESS"), namespace="both-ways", log_to_driver=False))
         wait_for_application(default)

@@ -281,17 +281,35 @@ def test_a_cluster_that_can_answer_nobody_says_why(state, said, cluster):
     assert [health.problem(), health.problem()] == [said, said]
 
 
-def test_a_cluster_is_asked_by_one_at_a_time_and_again_after_a_while(cluster, monkeypatch):
+def test_a_cluster_is_asked_again_after_a_while(cluster, monkeypatch):
     from bert_core.serving import ray_engine
 
     cluster("RUNNING", None)
     health = ray_engine.Health()
-    with health._asking:  # somebody waits for its answer
-        assert health.problem() == ""
     assert health.problem() == ""
     monkeypatch.setattr(ray_engine, "AFRESH", -1.0)
     assert health.problem().startswith("the cluster runs no")
     assert health.problem() == "the cluster does not answer (IndexError)"
+
+
+def test_a_cluster_that_lets_one_wait_is_asked_by_one_and_does_not_answer(monkeypatch):
+    from bert_core.serving import ray_engine
+
+    asked, comes = [], threading.Event()
+    health = ray_engine.Health()
+
+    def ask() -> str:
+        asked.append(1)
+        comes.wait(30)
+        return ""
+
+    monkeypatch.setattr(health, "_ask", ask)
+    monkeypatch.setattr(ray_engine, "ANSWERS_WITHIN", 0.05)
+    assert [health.problem() for _ in range(3)] == ["the cluster does not answer"] * 3
+    comes.set()
+    monkeypatch.setattr(ray_engine, "ANSWERS_WITHIN", 30)
+    assert health.problem() == ""
+    assert len(asked) == 1
 
 
 def test_an_application_that_failed_is_no_engine(cluster):

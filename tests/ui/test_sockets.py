@@ -15,7 +15,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_websocket import create_websocket_handler
 
 from ui.server import Start
-from ui.sockets import DropWhatComesTooLate
+from ui.sockets import DropWhatComesTooLate, TurnAway
 
 SCOPE = {"type": "websocket", "path": "/", "raw_path": b"/", "root_path": "", "query_string": b"", "headers": [],
          "subprotocols": ["streamlit"], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "scheme": "ws"}
@@ -82,3 +82,27 @@ def test_what_is_wrong_with_a_tab_that_is_there_is_still_said(caplog):
 
 def test_the_server_has_it():
     assert DropWhatComesTooLate in [one.cls for one in Start().middleware]
+
+
+@pytest.mark.parametrize(("path", "headers", "status"), [
+    ("/_stcore/metrics", [], 404), ("/sub/_stcore/metrics/", [], 404),
+    ("/_stcore/stream", [(b"origin", b"http://[::1")], 403), ("/", [(b"origin", b"http://[x]:y/")], 403),
+    ("/", [(b"origin", b"http://[::1]:8501")], 200), ("/", [(b"origin", b"null")], 200), ("/masking", [], 200),
+])
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_what_no_page_asks_for_is_turned_away(kind, path, headers, status):
+    sent, reached = [], []
+
+    async def app(scope, _receive, _send):
+        reached.append(scope["path"])
+
+    async def send(message):
+        sent.append(message)
+
+    scope = SCOPE | {"type": kind, "method": "GET", "path": path, "headers": headers}
+    with ThreadPoolExecutor(1) as own:
+        own.submit(asyncio.run, TurnAway(app)(scope, None, send)).result()
+    assert reached == ([path] if status == 200 else [])
+    if status != 200:
+        assert sent[0].get("status", 1008) == (status if kind == "http" else 1008)
+        assert sent[0].get("code", 1008) == 1008

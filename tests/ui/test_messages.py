@@ -1,0 +1,61 @@
+"""What a browser sends that no page asks for stays without effect on anybody."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.runtime.app_session import AppSession
+
+from ui import messages
+
+
+def run_with(**value) -> BackMsg:
+    """A run of the page with one widget of this value."""
+    message = BackMsg()
+    message.rerun_script.widget_states.widgets.add(id="w", **value)
+    return message
+
+
+def operation(**payload) -> BackMsg:
+    message = BackMsg()
+    message.backend_operation_request.request_id = "1"
+    for name in payload:
+        getattr(message.backend_operation_request, name).SetInParent()
+    return message
+
+
+@pytest.mark.parametrize(("message", "answered"), [
+    (BackMsg(clear_cache=True), False),  # of everybody
+    (BackMsg(set_run_on_save=True), False),
+    (BackMsg(load_git_info=True), False),
+    (BackMsg(), False),
+    (BackMsg(stop_script=True), True),
+    (BackMsg(app_heartbeat=True), True),
+    (run_with(string_value="the dog"), True),
+    (run_with(json_trigger_value='[{"layer": 3}]'), True),
+    (run_with(json_value="["), False),
+    (run_with(json_trigger_value="[" * 90_000), False),
+    (run_with(json_value="9" * 5_000), False),
+    (run_with(json_value=json.dumps("a" * 100_000)), False),
+    (operation(deferred_file=1), True),
+    (operation(install_skills=1), False),
+])
+def test_only_what_a_page_asks_for_is_answered(message, answered):
+    assert messages.is_answered(message) == answered
+
+
+def test_a_text_that_no_page_would_read_whole_is_not_kept_whole():
+    message = run_with(string_value="a" * 22_000_000)
+    assert messages.is_answered(message)
+    assert message.rerun_script.widget_states.widgets[0].string_value == "a" * messages.MOST
+
+
+def test_a_session_hears_nothing_of_the_others(monkeypatch):
+    heard = []
+    monkeypatch.setattr(AppSession, "handle_backmsg", lambda _self, message: heard.append(message.WhichOneof("type")))
+    messages.bound()
+    for message in (BackMsg(clear_cache=True), BackMsg(app_heartbeat=True), run_with(json_value="[")):
+        AppSession.handle_backmsg(None, message)
+    assert heard == ["app_heartbeat"]
