@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,3 +76,14 @@ def test_a_page_opens_through_the_proxy_packed_and_its_text_is_in_no_log(proxy, 
     logs = "".join(log.read_text() for log in folder.glob("*.log"))
     assert "GET /masking" in logs
     assert "Seekreet" not in logs
+
+
+def test_the_link_of_a_long_text_opens_through_the_proxy(proxy, window):
+    text = "Der Hund bellt über den Zaun. " * 400
+    page = window.new_page()
+    answer = page.goto(f"{proxy}/masking?{urllib.parse.urlencode({'text': text})}")
+    assert answer.status == 200
+    page.wait_for_selector("[data-ready]", state="attached", timeout=PATIENCE)
+    assert page.get_by_label("Sentence", exact=True).input_value().startswith("Der Hund bellt über")
+    answer = page.request.get(f"{proxy}/_stcore/metrics")
+    assert answer.status == 404
