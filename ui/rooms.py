@@ -237,10 +237,10 @@ def _follower_strip(code: str, seat: str, room: RoomState) -> None:
         st.html(f'<p class="bw-room">Following room <strong>{html.escape(code)}</strong></p>')
         st.button("Let go", key="_let_go", on_click=let_go)
         if room.poll is not None:
-            _vote(code, seat, room.poll)
+            _vote(code, seat, room.poll, room.guess)
 
 
-def _vote(code: str, seat: str, poll: Poll) -> None:
+def _vote(code: str, seat: str, poll: Poll, guess: str) -> None:
     """The running poll: one word, or the tally and the model's answer once it is revealed."""
     if poll.revealed:
         st.html("".join(f'<p class="bw-room">{html.escape(line)}</p>' for line in _outcome(poll)))
@@ -253,6 +253,12 @@ def _vote(code: str, seat: str, poll: Poll) -> None:
     said, line = st.session_state.get("_guess_said", ("", ""))
     if said == f"{code} {poll.number}":  # it stays, although the room is looked at again and again
         st.html(line)
+    elif guess:  # sent before a reload, or from another tab
+        st.html(_counted(guess))
+
+
+def _counted(guess: str) -> str:
+    return f'<p class="bw-room" role="status">Counted: {html.escape(guess)}. A new guess replaces it.</p>'
 
 
 def _outcome(poll: Poll) -> list[str]:
@@ -268,9 +274,7 @@ def _outcome(poll: Poll) -> list[str]:
 def _take_guess(code: str, seat: str, word: str, poll: Poll) -> None:
     """Send a guess, and keep what there is to say about it for as long as this poll runs."""
     try:
-        counted = registry().guess(code, seat, poll.number, word)
-        line = (f'<p class="bw-room" role="status">Counted: {html.escape(counted)}. '
-                "A new guess replaces it.</p>")
+        line = _counted(registry().guess(code, seat, poll.number, word))
     except RoomError as problem:
         line = f'<p class="bw-notice bw-problem" role="alert">{html.escape(str(problem))}</p>'
     st.session_state["_guess_said"] = (f"{code} {poll.number}", line)

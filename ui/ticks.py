@@ -4,7 +4,9 @@ A page's own timer, and the bell of a room, ask for a run like a click does. If
 one came just as a script had ended, Streamlit took a new runner and threw away
 what the old one's had yet to send: a picture was drawn that nobody got. And a
 call for a whole page would stop the one that is being drawn: a class would see
-nothing for as long as its teacher types.
+nothing for as long as its teacher types. And a tick that was on its way while
+the page changed names the one before: answered as that page's, it empties the
+new one in the browser.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ _WAITING = "_ticks_that_wait"
 def wait_for_pictures() -> None:
     """Have every session's ticks wait; other requests go on at once. Where Streamlit's insides are others they don't.
 
-    A tick that has waited brings the address and the page of the run that it waited for, not those of before.
+    Every tick brings the address and the page of the last run, not those that its browser still had.
     """
     with contextlib.suppress(ImportError, AttributeError):
         from streamlit.runtime.app_session import AppSession
@@ -29,8 +31,11 @@ def wait_for_pictures() -> None:
         now = AppSession.request_rerun
 
         def request_rerun(self: Any, client_state: Any) -> None:
-            if client_state is None or not client_state.is_auto_rerun or self._scriptrunner is None:
+            if client_state is None or not client_state.is_auto_rerun:
                 now(self, client_state)
+                return
+            if self._scriptrunner is None:
+                now(self, of_the_last_run(self, client_state))
                 return
             waiting = vars(self).setdefault(_WAITING, {})
             if not waiting:
@@ -45,8 +50,11 @@ def wait_for_pictures() -> None:
             for fragment, tick in ticks.items():
                 if fragment and "" in ticks:  # its whole page is drawn anew
                     continue
-                tick.query_string = session._client_state.query_string
-                tick.page_script_hash = session._client_state.page_script_hash
-                now(session, tick)
+                now(session, of_the_last_run(session, tick))
+
+        def of_the_last_run(session: Any, tick: Any) -> Any:
+            tick.query_string = session._client_state.query_string
+            tick.page_script_hash = session._client_state.page_script_hash
+            return tick
 
         AppSession.request_rerun = request_rerun

@@ -14,7 +14,7 @@ export default function (component) {
     view.resizes = new ResizeObserver(() => { if (root.clientWidth !== view.width) view.draw(); });
     view.resizes.observe(root);
   }
-  return () => { clearInterval(view.tour); view.resizes.disconnect(); view.resizes = null; view.tour = null; };
+  return () => { clearInterval(view.tour); view.resizes?.disconnect(); view.resizes = null; view.tour = null; };
 }
 
 function newView(root, data) {

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 #: Letters and digits that can't be mistaken for each other on a projector.
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -89,12 +89,13 @@ class Poll:
 
 @dataclass(frozen=True)
 class RoomState:
-    """What a follower gets to see."""
+    """What a follower gets to see; `guess` is what counts of theirs in this poll, '' for none."""
 
     code: str
     view: View
     followers: int
     poll: Poll | None
+    guess: str = ""
 
 
 @dataclass
@@ -299,7 +300,7 @@ class Rooms:
         with self._lock:
             room = self._room(code)
             self._sit(room, seat[:40])
-            return self._state(room)
+            return replace(self._state(room), guess=room.guesses.get(seat, ""))
 
     def leave(self, code: str, seat: str) -> None:
         """Give the seat back; its guess still counts, as the same visitor may sit in another tab or come again.

@@ -47,9 +47,10 @@ def in_a_loop(lesson) -> None:
     assert faults == []
 
 
-def test_a_tick_of_a_tab_that_draws_nothing_goes_on_at_once(asked):
+def test_a_tick_of_a_tab_that_draws_nothing_goes_on_at_once_as_the_page_that_is_there_now(asked):
+    """It was sent before the browser had the new page, and came when that was drawn."""
     AppSession.request_rerun(session(runs=False), tick("look"))
-    assert asked == [("look", "text=old", "old")]
+    assert asked == [("look", "text=new", "new")]
 
 
 def test_what_a_visitor_does_never_waits(asked):
