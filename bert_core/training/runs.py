@@ -99,7 +99,7 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict:
         write_model(out / "model", config, trainer.weights, args.objective, out / "tokenizer.json")
         _write_record(out / "model", record)  # of these weights, when the run itself has gone on
     _leave_processes()
-    return {"done": done, "step": trainer.step, "steps": trainer.steps, "seconds": round(trainer.seconds, 1)}
+    return {"done": done, "step": trainer.step, "steps": trainer.last, "seconds": round(trainer.seconds, 1)}
 
 
 @contextmanager

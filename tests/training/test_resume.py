@@ -137,11 +137,14 @@ def test_it_goes_on_in_the_precision_it_began_in(half_done, tmp_path, monkeypatc
     assert record(tmp_path)["seconds"] >= 0  # it is done
 
 
-def test_a_run_that_ends_early_is_the_start_of_the_whole_one(half_done, tmp_path):
+def test_a_run_that_ends_early_is_the_start_of_the_whole_one(half_done, tmp_path, capsys):
     whole, short = tmp_path / "whole", tmp_path / "run"
     shutil.copytree(short, whole)
     assert main([*half_done, "--out", str(whole)]) == 0
-    assert main([*half_done, "--end-at", "1000"]) == 0
+    capsys.readouterr()
+    assert main([*half_done, "--end-at", "1000", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["step"] == said["steps"] == record(tmp_path)["steps"]
     curves = [[json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()] for out in (whole, short)]
     assert 1 < len(curves[1]) == record(tmp_path)["steps"] < len(curves[0])
     assert curves[1][-1]["tokens"] >= 1000 > curves[1][-2]["tokens"]
