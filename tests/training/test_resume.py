@@ -65,6 +65,24 @@ def test_tokens_may_change_until_the_rate_falls(tmp_path, steps, old, new, refus
         resume.check_tokens(later, tmp_path, {"tokens": old})
 
 
+@pytest.mark.parametrize(("steps", "old", "new", "refused"), [
+    (0, 1500, 2500, False), (1, 1500, 2500, True),  # the rate rises over 3 or 4 of 12 or 19 steps: from 1/3 to 2/4
+    (3, 1500, 2500, True), (4, 1500, 2500, False),  # after 3 it would be whole in both, but the third was 3/4
+    (3, 2500, 1500, True), (4, 2500, 1500, False),  # down and up alike
+    (2, 2500, 2499, False), (2, 2500, 2000, False),  # as many steps; as long a rise
+])
+def test_tokens_may_not_change_while_the_rate_rises(tmp_path, steps, old, new, refused):
+    begun, later = trainer(tokens=old, warmup=0.25), trainer(tokens=new, warmup=0.25)
+    assert {tokens: int(0.25 * trainer(tokens=tokens).steps) for tokens in (2500, 1500)} == {2500: 4, 1500: 3}
+    begun.step = steps
+    begun.save(tmp_path)
+    if refused:
+        with pytest.raises(ValueError, match=f"--tokens {old}, not {new}, and after {steps} steps .* still rising"):
+            resume.check_tokens(later, tmp_path, {"tokens": old})
+    else:
+        resume.check_tokens(later, tmp_path, {"tokens": old})
+
+
 def test_the_last_whole_step_is_the_schedules():
     from bert_core.training.optim import learning_rate_factor
 
