@@ -17,6 +17,7 @@ from bert_core.loading.files import write_tensors
 from bert_core.training import resume
 from bert_core.training.cards import sittings_of
 from bert_core.training.folder import check_free
+from bert_core.training.packing import Packed
 from bert_core.training.start import turned_round
 from tests.training.tiny import corpus, trainer
 
@@ -102,8 +103,8 @@ def half_done(tmp_path) -> list[str]:
     return command
 
 
-def record(folder: Path) -> dict:
-    return json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))
+def record(folder: Path, name: str = "run") -> dict:
+    return json.loads((folder / name / "run.json").read_text(encoding="utf-8"))
 
 
 def test_a_run_that_is_asked_to_be_another_stays_as_it_is(half_done, tmp_path, capsys):
@@ -182,7 +183,7 @@ def test_pairs_packed_with_something_else_are_refused(half_done, tmp_path, capsy
     other = [*half_done, "--packed", str(tmp_path / "run" / "packed.npz"), "--out", str(tmp_path / "other")]
     for flag, value, words in (("--seed", "5", "with seed 4, not 5"), ("--excerpt", "99", "with excerpt 1200, not 99"),
                                ("--mix", "stories=1", "with mix None, not 'stories=1'"),
-                               ("--vocab-size", "140", "with vocabulary")):
+                               ("--vocab-size", "140", "with vocab-size 150, not 140")):
         capsys.readouterr()
         assert main([*other, "--out", str(tmp_path / flag), flag, value]) == 2
         assert words in capsys.readouterr().err
@@ -236,14 +237,62 @@ def test_a_model_whose_run_has_gone_on_keeps_the_record_it_was_made_with(half_do
     assert sittings_of(out / "model") is None
 
 
-def test_twins_from_scratch_share_their_pairs_and_with_them_the_vocabulary(half_done, tmp_path):
-    out, packed = half_done.index("--out") + 1, ["--packed", str(tmp_path / "pairs" / "both.npz")]
-    for name, objective in (("one", "clm"), ("two", "mlm")):
-        command = [*half_done, *packed, "--stop-after", "0"]
-        command[out], command[half_done.index("clm")] = str(tmp_path / name), objective
-        assert main(command) == 0
+@pytest.fixture
+def twin(half_done, tmp_path):
+    """twin(name, flags): the exit status of a run that reads and makes one file of pairs with the others."""
+    def run(name: str, *flags: str) -> int:
+        return main([*half_done, "--packed", str(tmp_path / "pairs" / "both.npz"), "--out", str(tmp_path / name),
+                     "--stop-after", "0", *flags])
+
+    return run
+
+
+def test_twins_from_scratch_share_their_pairs_and_with_them_the_vocabulary(twin, tmp_path):
+    assert twin("one", "--objective", "clm") == twin("two", "--objective", "mlm") == 0
     one, two = ((tmp_path / name / "tokenizer.json").read_text() for name in ("one", "two"))
     assert json.loads(one)["model"]["vocab"] == json.loads(two)["model"]["vocab"]
+
+
+def test_a_twin_reads_what_another_packed_that_was_killed_right_after(twin, tmp_path, monkeypatch):
+    save = Packed.save
+
+    def save_and_stop(*args) -> None:
+        save(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(Packed, "save", save_and_stop)
+        assert twin("one") == 130
+    assert (tmp_path / "pairs" / "both.npz.tokenizer.json").is_file()
+    assert twin("two") == twin("one") == 0
+
+
+def test_a_twin_that_asks_for_other_pairs_than_are_packed_is_refused(twin, tmp_path, capsys):
+    assert twin("one") == 0
+    other = corpus(tmp_path / "another" / "corpus")
+    (other / "lines.txt").write_text("Another text.\n", encoding="utf-8")
+    for flag, value, words in (
+            ("--vocab-size", "140", "with vocab-size 150, not 140"),
+            ("--pack-tokens", "2500", "with pack-tokens 2000, not 2500"),
+            ("--corpus", str(other), "bytes)', not 'lines.txt (1"),
+            ("--corpus", str(tmp_path / "none"), "none' is no folder")):
+        capsys.readouterr()
+        assert twin("two", flag, value) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert words in error
+        assert list((tmp_path / "two").iterdir()) == []
+    assert twin("two", "--corpus", str(corpus(tmp_path / "moved"))) == 0  # the same text, elsewhere
+
+
+def test_a_run_goes_on_with_its_pairs_whatever_became_of_the_corpus(half_done, tmp_path):
+    shutil.rmtree(tmp_path / "corpus")
+    assert main([*half_done, "--stop-after", "0"]) == 0
+
+
+def test_the_record_says_how_much_is_packed_where_it_is_not_what_the_run_would_pack(twin, tmp_path):
+    assert twin("one") == twin("two", "--tokens", "1000") == twin("two", "--tokens", "1200") == 0
+    assert [record(tmp_path, name)["pack_tokens"] for name in ("one", "two")] == [None, 2000]
 
 
 def test_the_progress_of_a_run_that_ends_early_ends_at_its_end(half_done, capsys):
