@@ -12,7 +12,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 
 #: States of a run that still wants the trainer.
 UNFINISHED = ("waiting", "running")
-TABLE = "text;kind\n" + "".join(f"the sun number {n};day\nthe moon number {n};night\n" for n in range(12)) + "bad row\nthé sun number 3;night\n"
+TABLE = "text;kind\n" + "".join(f"the sun number {n};day\nthe moon number {n};night\n" for n in range(12)) + (
+    "bad row\nthé sun number 3;night\n")
 
 
 def train(page: Page) -> None:
