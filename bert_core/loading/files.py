@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -94,12 +96,14 @@ def read_headers(folder: Path) -> dict[str, Stored]:
     """Name -> place and shape of every tensor, without reading one.
 
     Raises:
-        LoadError: there are no safetensors (only pickles, say), or they are damaged.
+        LoadError: there are no safetensors (only pickles, say), or they may not be read, or are damaged.
     """
     stored: dict[str, Stored] = {}
     for file in weight_files(folder):
         if not file.exists():
             raise LoadError(_missing(folder, file))
+        if not os.access(file, os.R_OK):  # safetensors would say that it isn't there
+            raise LoadError(f"{file.name} may not be read by this user; its owner can allow it")
         try:
             with safe_open(file, framework="pt") as opened:
                 for name in opened.keys():  # noqa: SIM118 - not a mapping
@@ -169,7 +173,10 @@ def put_in_place(part: Path, path: Path) -> None:
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write a safetensors file, whole or not at all.
+    """Write a safetensors file, whole or not at all; who may read it is the umask's to say.
+
+    It is made in a folder of its own beside its place: safetensors writes under a name that nobody knows, and what it
+    leaves there when it is killed goes with that folder as soon as the file is written again.
 
     Raises:
         OSError: it can't be written; nothing of it is left.
@@ -177,9 +184,21 @@ def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str,
     from safetensors.torch import save_file  # with it comes torch, which readers of headers don't need
 
     part = path.with_name(f"{path.name}.part")
+    whole = part / path.name
     try:
-        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, part, metadata)
-        put_in_place(part, path)
+        _remove(part)
+        part.mkdir()
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, whole, metadata)
+        whole.chmod(part.stat().st_mode & 0o666)  # safetensors lets its owner alone read it
+        put_in_place(whole, path)
     except (SafetensorError, OSError) as error:
-        part.unlink(missing_ok=True)
         raise OSError(f"{path} can't be written ({error})") from None
+    finally:
+        _remove(part)
+
+
+def _remove(part: Path) -> None:
+    """Remove a folder with its files, or a file, as far as it can be removed."""
+    shutil.rmtree(part, ignore_errors=True)
+    with suppress(OSError):
+        part.unlink()

@@ -40,7 +40,8 @@ def _add_pieces(subparsers: argparse._SubParsersAction) -> None:
     parser.add_argument("--corpus", required=True, help="folder of .txt or .txt.zst, blank line between documents")
     parser.add_argument("--out", required=True, help="folder for the word pieces; pretrain takes it as its --corpus")
     parser.add_argument("--model", default="twin-bert", help="whose tokenizer is used (default %(default)s)")
-    parser.add_argument("--limit", help="NAME=PIECES,NAME=PIECES: most pieces of a source (default: all)")
+    parser.add_argument("--limit", help="NAME=PIECES,NAME=PIECES: pieces after which a source ends, at the end of a "
+                                        "document (default: all)")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_pieces)
 

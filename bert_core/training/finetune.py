@@ -132,8 +132,8 @@ def _updated_linear(
 
 
 def steps_of(rows: int, batch: int, epochs: float) -> int:
-    """Steps of a run."""
-    return max(1, round(epochs * rows / batch))
+    """Steps of a run: every pass has as many as it takes to see each row once."""
+    return max(1, round(epochs * -(-rows // batch)))
 
 
 def batches(rows: Sequence[Row], size: int, epochs: float, seed: int) -> list[list[Row]]:

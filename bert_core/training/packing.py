@@ -13,7 +13,7 @@ import json
 import zipfile
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,12 +104,14 @@ class Packed:
         ids: every sequence behind the other, uint16 or int32.
         offsets: (n + 1,) where each one starts.
         first, label: (n,) as in Example.
+        origin: what they were packed with, as far as their file says it.
     """
 
     ids: np.ndarray
     offsets: np.ndarray
     first: np.ndarray
     label: np.ndarray
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.label)
@@ -144,21 +146,21 @@ class Packed:
         """Read a packed file.
 
         Args:
-            origin: what it should have been packed with; files of older
-                versions don't say and pass.
+            origin: what it should have been packed with; what a file of an
+                older version doesn't say passes.
 
         Raises:
             ValueError: it was packed with something else, or is no packed file.
         """
         try:
             with np.load(path, allow_pickle=False) as data:
-                found = cls(data["ids"], data["offsets"], data["first"], data["label"])
                 stored = json.loads(str(data["origin"])) if "origin" in data else {}
+                found = cls(data["ids"], data["offsets"], data["first"], data["label"], stored)
         except (KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path} holds no packed pairs ({error})") from None
-        for name, old in stored.items():
-            if origin is not None and origin.get(name) != old:
-                raise ValueError(f"{path} was packed with {name} {old!r}, not {origin.get(name)!r}; "
+        for name, wanted in (origin or {}).items():
+            if stored.get(name, wanted) != wanted:
+                raise ValueError(f"{path} was packed with {name} {stored[name]!r}, not {wanted!r}; "
                                  "give what it was packed with, or another --packed file")
         return found
 

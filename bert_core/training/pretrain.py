@@ -55,7 +55,7 @@ class Recipe:
         optimizer: 'adamw', or 'muon' for the matrices of the layers.
         lr, head_lr: peak learning rates of encoder and heads.
         tokens: pieces to read in all; None reads all that is packed. May be
-            changed from one sitting to the next until the fall has begun.
+            changed from one sitting to the next between the rise and the fall.
         end_at: pieces after which the run is over, its learning rate still
             that of a run over `tokens`; None goes to the end.
         warmup, decay: shares of the steps with a rising and a falling

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bert_core.training.flags import OF_A_SITTING
-from bert_core.training.pretrain import STATE, Trainer, open_state, steps_of
+from bert_core.training.pretrain import STATE, Recipe, Trainer, open_state, steps_of
 
 #: Settings that name a place on disk; two spellings of one place are the same.
 PLACES = ("corpus", "init", "packed")
@@ -56,15 +56,26 @@ def _place(name: str, value: Any) -> Any:
 
 
 def check_tokens(trainer: Trainer, out: Path, earlier: Mapping[str, Any]) -> None:
-    """ValueError if `tokens` changes although the learning rate has begun to fall, by the old number or the new."""
+    """ValueError if `tokens` changes while the learning rate rises or falls, by the old number or the new."""
     recipe = trainer.recipe
     if earlier.get("tokens", recipe.tokens) == recipe.tokens:
         return
     plans = {len(steps_of(trainer.packed, recipe.step_tokens, earlier["tokens"])), trainer.steps}
     done = steps_done(out)
-    if len(plans) > 1 and done - 1 > min(last_whole_step(steps, recipe.decay) for steps in plans):
+    moves = _moves(done, plans, recipe)
+    if moves:
         raise ValueError(f"{out} holds a run with --tokens {earlier['tokens']}, not {recipe.tokens}, and after {done} "
-                         f"steps the learning rate has begun to fall; {WAY_OUT}")
+                         f"steps the learning rate {moves}; {WAY_OUT}")
+
+
+def _moves(done: int, plans: set[int], recipe: Recipe) -> str:
+    """What the learning rate does after so many steps, where it would do otherwise by another of the plans; or ''."""
+    rises = {int(recipe.warmup * steps) for steps in plans}
+    if len(rises) > 1 and 0 < done < max(rises):  # one that is as long by both goes on as it began
+        return "is still rising"
+    if len(plans) > 1 and done - 1 > min(last_whole_step(steps, recipe.decay) for steps in plans):
+        return "has begun to fall"
+    return ""
 
 
 def last_whole_step(steps: int, decay: float) -> int:

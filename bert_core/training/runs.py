@@ -7,10 +7,11 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,6 +67,8 @@ def _alone(out: Path) -> Iterator[None]:
 def _pretrain(args: argparse.Namespace, out: Path) -> dict:
     device = _join_processes(args.device)
     earlier = earlier_record(out)
+    if args.pack_tokens is None:  # its record may say what its pairs' file holds
+        args.pack_tokens = earlier.get("pack_tokens")
     asked = earlier.get("precision", "auto") if args.precision == "auto" else args.precision
     settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
     settings["precision"] = pick_precision(asked, device)
@@ -73,7 +76,7 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict:
     _check_flags(settings, device)
     with _begun(out, settings, fresh=_is_first() and not earlier):
         config, found, tokenizer = _start(args, out)
-        packed = _packed(args, out, tokenizer)
+        packed = _packed(args, out, tokenizer, begun="steps" in earlier)
         if packed.longest > config.max_position_embeddings:
             raise ValueError(f"--init {args.init!r} knows {config.max_position_embeddings} positions; packed are "
                              f"sequences of up to {packed.longest}")
@@ -86,7 +89,7 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict:
     )
     trainer = Trainer(config, weights, packed, objective, recipe, device, args.workers)
     check_tokens(trainer, out, earlier)
-    record = {**settings, "random_start": fresh, "steps": trainer.last}
+    record = {**settings, "pack_tokens": _recorded_pieces(args, packed), "random_start": fresh, "steps": trainer.last}
     before = None if args.init == "scratch" else sittings_of(locate(args.init))
     if before is not None:
         record["before"] = before
@@ -99,7 +102,7 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict:
         write_model(out / "model", config, trainer.weights, args.objective, out / "tokenizer.json")
         _write_record(out / "model", record)  # of these weights, when the run itself has gone on
     _leave_processes()
-    return {"done": done, "step": trainer.step, "steps": trainer.steps, "seconds": round(trainer.seconds, 1)}
+    return {"done": done, "step": trainer.step, "steps": trainer.last, "seconds": round(trainer.seconds, 1)}
 
 
 @contextmanager
@@ -169,8 +172,9 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
             shutil.copyfile(find_tokenizer(folder, config), path)
         wait_for_all()
         return config, found, corpus.plain_tokenizer(path)
-    if _is_first() and not path.is_file() and (kept := _kept_tokenizer(args)) is not None and kept.is_file():
-        shutil.copyfile(kept, path)  # the other twin's: one file of pairs, one vocabulary
+    if _is_first() and not path.is_file() and args.packed and Path(args.packed).is_file():
+        with suppress(FileNotFoundError):
+            shutil.copyfile(_kept_tokenizer(args), path)  # the other twin's: one file of pairs, one vocabulary
     if _is_first() and not path.is_file():
         texts = {name: corpus.documents(p) for name, p in corpus.sources(args.corpus).items()
                  if not p.name.endswith(corpus.TOKENISED)}
@@ -186,33 +190,70 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
     return config, {}, tokenizer
 
 
-def _kept_tokenizer(args: argparse.Namespace) -> Path | None:
+def _kept_tokenizer(args: argparse.Namespace) -> Path:
     """Where the vocabulary stands that the pairs of --packed are in."""
-    return Path(f"{args.packed}.tokenizer.json") if args.packed and Path(args.packed).is_file() else None
+    return Path(f"{args.packed}.tokenizer.json")
 
 
-def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer) -> Packed:
-    """The packed corpus, made once by the first process."""
+def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer, begun: bool) -> Packed:
+    """The packed corpus, made once by the first process.
+
+    Args:
+        begun: the run goes on, with the pairs that it has: what became of the corpus since is all the same.
+
+    Raises:
+        ValueError: it was packed from or with something else, or holds fewer pieces than are to be read.
+    """
     path = Path(args.packed) if args.packed else out / "packed.npz"
     origin = {"seed": args.seed, "mix": args.mix, "excerpt": args.excerpt, "length": args.length,
+              **({"vocab-size": args.vocab_size} if args.init == "scratch" else {}),
               "vocabulary": vocabulary_digest(tokenizer)}
     if _is_first() and not path.is_file():
-        make_folder(path.parent)
-        files = corpus.sources(args.corpus)
-        mix = corpus.parse_mix(args.mix, list(files))
-        texts = {name: _documents(files[name], origin["vocabulary"]) for name in mix}
-        wanted = args.pack_tokens or args.tokens or 2_000_000
-        pack(texts, mix, tokenizer, wanted, Lengths(args.length), args.excerpt, args.seed, args.workers).save(
-            path, origin)
-        if args.init == "scratch" and (kept := _kept_tokenizer(args)) is not None:
-            tokenizer.save(str(kept))
+        _pack(args, path, tokenizer, origin)
     wait_for_all()
+    if not begun:
+        origin["corpus"] = _contents(_chosen(args))
+    if args.pack_tokens:
+        origin["pack-tokens"] = args.pack_tokens
     packed = Packed.load(path, origin)
     held = int(packed.offsets[-1])
     if args.tokens and args.tokens > held:
         raise ValueError(f"{path} holds {held:,} word pieces, --tokens asks for {args.tokens:,}; "
                          "ask for fewer, or pack more (--pack-tokens) into another file")
     return packed
+
+
+def _pack(args: argparse.Namespace, path: Path, tokenizer: Tokenizer, origin: Mapping[str, Any]) -> None:
+    """Write the pairs with their origin; before them a vocabulary of their own, without which no twin can read them."""
+    make_folder(path.parent)
+    files = _chosen(args)
+    texts = {name: _documents(file, origin["vocabulary"]) for name, file in files.items()}
+    mix, wanted = corpus.parse_mix(args.mix, list(files)), _pieces_to_pack(args)
+    made = pack(texts, mix, tokenizer, wanted, Lengths(args.length), args.excerpt, args.seed, args.workers)
+    if args.init == "scratch" and args.packed:
+        tokenizer.save(str(_kept_tokenizer(args)))
+    made.save(path, {**origin, "corpus": _contents(files), "pack-tokens": wanted})
+
+
+def _pieces_to_pack(args: argparse.Namespace) -> int:
+    return args.pack_tokens or args.tokens or 2_000_000
+
+
+def _chosen(args: argparse.Namespace) -> dict[str, Path]:
+    """The sources of the corpus that the mix reads, and their files."""
+    files = corpus.sources(args.corpus)
+    return {name: files[name] for name in sorted(corpus.parse_mix(args.mix, list(files)))}
+
+
+def _contents(files: Mapping[str, Path]) -> str:
+    """What tells one corpus from another wherever it lies: its files' names and sizes."""
+    return ", ".join(f"{file.name} ({file.stat().st_size:,} bytes)" for file in files.values())
+
+
+def _recorded_pieces(args: argparse.Namespace, packed: Packed) -> int | None:
+    """--pack-tokens for the record: also where it was left out, and the file holds what others asked for."""
+    held = packed.origin.get("pack-tokens", _pieces_to_pack(args))
+    return args.pack_tokens if held == _pieces_to_pack(args) else held
 
 
 def _documents(file: Path, vocabulary: str) -> list[str] | pieces.Pieces:

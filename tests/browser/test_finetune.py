@@ -12,7 +12,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
 
 #: States of a run that still wants the trainer.
 UNFINISHED = ("waiting", "running")
-TABLE = "text;kind\n" + "".join(f"the sun number {n};day\nthe moon number {n};night\n" for n in range(12)) + "bad row\n"
+TABLE = "text;kind\n" + "".join(f"the sun number {n};day\nthe moon number {n};night\n" for n in range(12)) + (
+    "bad row\nthé sun number 3;night\n")
 
 
 def train(page: Page) -> None:
@@ -97,7 +98,9 @@ def test_a_table_of_ones_own_with_a_bad_row(visitor):
     upload.set_input_files({"name": "bad.csv", "mimeType": "text/csv", "buffer": b"\xff\xfe\x00"})
     expect(page.get_by_text("This table can't be used")).to_be_visible()
     upload.set_input_files({"name": "own.csv", "mimeType": "text/csv", "buffer": TABLE.encode()})
-    expect(page.get_by_text("1 left out")).to_be_visible()
+    expect(page.get_by_text("2 left out")).to_be_visible()
+    page.get_by_text("Rows that were left out: 2").click()
+    expect(page.get_by_text("the model reads it as it reads line 8, with another label")).to_be_visible()
     expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
     visitor.no_traceback()
 

@@ -6,6 +6,9 @@ import itertools
 import json
 import os
 import shutil
+import stat
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -217,6 +220,53 @@ def test_weights_are_written_whole_with_what_is_said_of_them(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
     assert torch.equal(read_tensors(read_headers(tmp_path), ["turned"])["turned"], table.T)
     assert b'"step":"7"' in path.read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no umask")
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o007, 0o660)])
+def test_who_may_read_weights_is_the_umasks_to_say(tmp_path, umask, mode):
+    path, before = tmp_path / "model.safetensors", os.umask(umask)
+    try:
+        write_tensors({"a": torch.ones(3)}, path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+#: A process that ends while safetensors has its file open, under a name that the library chooses.
+STOPPED_HALFWAY = """
+import os, pathlib, sys
+from safetensors import torch
+from bert_core.loading.files import write_tensors
+
+def stop_halfway(tensors, path, metadata):
+    path.with_name(".tmpA1b2C3").write_bytes(b"half")
+    os._exit(9)
+
+torch.save_file = stop_halfway
+write_tensors({}, pathlib.Path(sys.argv[1]))
+"""
+
+
+def test_what_a_killed_process_left_goes_with_the_next_file(tmp_path):
+    path = tmp_path / "model.safetensors"
+    write_tensors({"a": torch.ones(3)}, path)
+    assert subprocess.run([sys.executable, "-c", STOPPED_HALFWAY, path], check=False).returncode == 9
+    assert torch.equal(load_file(path)["a"], torch.ones(3))
+    assert list(tmp_path.rglob(".tmp*"))
+    write_tensors({"a": torch.ones(5)}, path)
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+
+
+def test_weights_that_may_not_be_read_are_not_called_damaged(folder, monkeypatch):
+    """As another user meets them, of whom safetensors says that the file isn't there."""
+    def refuse(file, framework):
+        raise FileNotFoundError(f"No such file or directory: {file}")
+
+    monkeypatch.setattr(files.os, "access", lambda file, mode: False)
+    monkeypatch.setattr(files, "safe_open", refuse)
+    with pytest.raises(LoadError, match="model.safetensors may not be read by this user"):
+        load_model(str(folder))
 
 
 @pytest.mark.parametrize("suffix", ["bin", "pt", "pth", "ckpt", "pkl", "h5"])

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bert_core.load import SHIPPED
+from bert_core.tokenizer import read_tokenizer
 from bert_core.training.live import tables
 from bert_core.training.live.baselines import bag_of_words
 from bert_core.training.live.specs import TASKS
 
+TOKENIZER = read_tokenizer(SHIPPED, 512, has_segments=True)
 GOOD = "text,label\n" + "".join(f"a good thing {n},yes\na bad thing {n},no\n" for n in range(10))
 
 
@@ -37,41 +40,55 @@ def test_words_without_order_are_right_exactly_half_of_the_time_on_the_order_tas
 def test_a_table_is_read_with_any_of_three_delimiters(delimiter):
     table = tables.read_table(GOOD.replace(",", delimiter).encode())
     assert table.columns == ("text", "label")
-    data = tables.split_chosen(tables.choose_columns(table, "text", "label"))
+    data = tables.split_chosen(tables.choose_columns(table, "text", "label", TOKENIZER))
     assert data.labels == ("no", "yes")
     assert (len(data.train), len(data.test)) == (14, 6)
 
 
 def test_bad_rows_are_listed_with_their_line_and_reason():
     text = GOOD + "only one cell\n,yes\nno label,\na good thing 1,yes\n" + "x" * 500 + ",yes\n"
-    chosen = tables.choose_columns(tables.read_table(text.encode()), "text", "label")
+    chosen = tables.choose_columns(tables.read_table(text.encode()), "text", "label", TOKENIZER)
     assert [row.line for row in chosen.bad] == [22, 23, 24, 25, 26]
     reasons = " | ".join(row.why for row in chosen.bad)
     for word in ("1 cell,", "no text", "no label", "the same text again", "500 characters"):
         assert word in reasons
 
 
-def test_a_text_that_differs_by_case_or_spaces_only_is_the_same_again():
-    text = "t,l\nA good day,yes\na  GOOD day ,yes\nA GOOD DAY,no\nStraße,no\nSTRASSE,no\na good day!,no\n"
-    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l")
-    assert [row.text for row in chosen.rows] == ["A good day", "Straße", "a good day!"]
-    assert chosen.bad == ((3, "the same text again"), (4, "the same text again, with another label"),
-                          (6, "the same text again"))
-    assert chosen.counts == {"no": 2, "yes": 1}
+def test_a_text_that_the_model_reads_as_it_reads_another_is_left_out():
+    text = ("t,l\nA good day,yes\nA  good day ,yes\nA GOOD DAY,no\nStraße,no\nSTRASSE,no\na good day!,no\n"
+            "The café is open,no\nThe cafe is open,no\nthe cafe\u0301 is open,yes\na good day !,no\n"
+            "wow \U0001f600,no\nwow \U0001f621,yes\n")
+    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l", TOKENIZER)
+    assert [row.text for row in chosen.rows] == [
+        "A good day", "Straße", "STRASSE", "a good day!", "The café is open", "wow \U0001f600"]
+    assert chosen.bad == (
+        (3, "the same text again"), (4, "the model reads it as it reads line 2, with another label"),
+        (9, "the model reads it as it reads line 8"), (10, "the model reads it as it reads line 8, with another label"),
+        (11, "the model reads it as it reads line 7"),
+        (13, "the model reads it as it reads line 12, with another label"))
+    assert chosen.counts == {"no": 5, "yes": 1}
 
 
-def test_no_text_stands_on_both_sides_of_an_own_split():
-    rows = [f"{turn(f'text number {n}')},{'yes' if n % 2 else 'no'}" for n in range(20) for turn in (str, str.upper)]
-    data = tables.split_chosen(tables.choose_columns(tables.read_table("\n".join(["t,l", *rows]).encode()), "t", "l"))
-    train, test = ({text.casefold() for text in data.texts(part)} for part in ("train", "test"))
+def test_texts_that_are_the_same_as_far_as_a_run_reads_are_the_same():
+    rows = [f"{'a ' * (tables.MAX_PIECES - 3 + longer)}{end},yes" for longer in (0, 1) for end in ("b", "c")]
+    chosen = tables.choose_columns(tables.read_table("\n".join(["t,l", *rows]).encode()), "t", "l", TOKENIZER)
+    assert [row.line for row in chosen.bad] == [5]
+
+
+def test_nothing_that_the_model_reads_stands_on_both_sides_of_an_own_split():
+    turns = (str, str.upper, lambda text: text.replace("e", "é"))
+    rows = [f"{turn(f'text number {n}')},{'yes' if n % 2 else 'no'}" for n in range(20) for turn in turns]
+    table = tables.read_table("\n".join(["t,l", *rows]).encode())
+    data = tables.split_chosen(tables.choose_columns(table, "t", "l", TOKENIZER))
+    train, test = ({tables.read_pieces(TOKENIZER, text) for text in data.texts(part)} for part in ("train", "test"))
     assert not train & test
     assert len(train) + len(test) == 20
 
 
 @pytest.mark.parametrize("letter", ["x", "漢"])
 def test_rows_beyond_the_text_that_fits_a_run_are_left_out(letter):
-    text = "t,l\n" + "".join(f"{letter * 390} {n},{n % 2}\n" for n in range(800))
-    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l")
+    text = "t,l\n" + "".join(f"{n} {letter * 390},{n % 2}\n" for n in range(800))
+    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l", TOKENIZER)
     read = sum(len(row.text.encode()) for row in chosen.rows)
     assert tables.MAX_READ - 1300 < read <= tables.MAX_READ
     assert len(chosen.rows) + len(chosen.bad) == 800
@@ -96,14 +113,14 @@ def test_a_table_that_is_none_is_refused_in_one_line(data, says):
     ('t,l\n"a,yes\n' + "b,no\n" * 9, r"0 classes.*\(1 left out, the first in line 2: .* quote that opens here"),
 ])
 def test_a_label_column_must_be_one(text, says):
-    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l")
+    chosen = tables.choose_columns(tables.read_table(text.encode()), "t", "l", TOKENIZER)
     with pytest.raises(ValueError, match=says):
         tables.split_chosen(chosen)
 
 
 def test_rows_survive_the_trip_to_the_trainer():
     table = tables.read_table(f't,l\n"tab\there, and <b>",x\n{GOOD[11:]}'.encode())
-    chosen = tables.choose_columns(table, "t", "l")
+    chosen = tables.choose_columns(table, "t", "l", TOKENIZER)
     assert "tab here, and <b>" in [row.text for row in chosen.rows]
     assert tables.read_rows(tables.write_rows(chosen.rows)) == chosen.rows
 
@@ -114,7 +131,7 @@ def test_any_bytes_are_a_table_or_a_value_error(data):
     with contextlib.suppress(ValueError):
         table = tables.read_table(data)
         assert len(table.columns) >= 2
-        chosen = tables.choose_columns(table, table.columns[0], table.columns[1])
+        chosen = tables.choose_columns(table, table.columns[0], table.columns[1], TOKENIZER)
         assert sum(chosen.counts.values()) == len(chosen.rows)
         assert len(tables.split_chosen(chosen).labels) >= 2
 
@@ -181,7 +198,7 @@ def test_empty_cells_that_a_spreadsheet_leaves_behind_make_no_column_and_spoil_n
     table = tables.read_table(f"{header}\n{rows}number 8;{';' * (len(columns) - 2)}\n".encode())
     assert table.columns == columns
     assert (len(table.rows), table.bad) == (9, ())
-    assert [row.why for row in tables.choose_columns(table, "text", "label").bad] == ["no label"]
+    assert [row.why for row in tables.choose_columns(table, "text", "label", TOKENIZER).bad] == ["no label"]
 
 
 def test_a_cell_beyond_the_header_is_still_said():

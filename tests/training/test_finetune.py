@@ -172,12 +172,16 @@ def test_hidden_pieces_are_masks_and_nothing_else_changes():
     assert (ids[0], ids[-1], kinds, hidden.target) == (2, 3, (0,) * 202, 1)
 
 
-def test_batches_read_every_row_once_a_pass():
-    rows = [Row((((1,) * (n % 9 + 1), (0,) * (n % 9 + 1)),), n) for n in range(100)]
-    made = batches(rows, 8, 1.0, 0)
-    seen = [row.target for batch in made for row in batch]
-    assert len(seen) == len(set(seen))
-    assert len(batches(rows, 8, 2.5, 0)) == round(2.5 * 100 / 8)
+@pytest.mark.parametrize(("count", "size", "passes"), [(100, 8, 1), (40, 32, 1), (40, 32, 3), (7, 32, 2), (1, 1, 1)])
+def test_batches_read_every_row_once_a_pass(count, size, passes):
+    rows = [Row((((1,) * (n % 9 + 1), (0,) * (n % 9 + 1)),), n) for n in range(count)]
+    made = batches(rows, size, float(passes), 0)
+    assert sorted(row.target for batch in made for row in batch) == sorted([*range(count)] * passes)
+
+
+def test_part_of_a_pass_is_its_share_of_the_steps():
+    rows = [Row((((1,), (0,)),), n) for n in range(100)]
+    assert [len(batches(rows, 8, passes, 0)) for passes in (0.01, 0.5, 2.5)] == [1, 6, 32]
 
 
 def test_word_targets_follow_the_tokenizers_words(tiny_bert):

@@ -104,6 +104,7 @@ def test_a_packed_file_knows_what_it_was_packed_with(tmp_path):
     assert Packed.load(path, origin).ids.tolist() == Packed.load(path).ids.tolist() == made.ids.tolist()
     with pytest.raises(ValueError, match="with seed 1, not 2"):
         Packed.load(path, origin | {"seed": 2})
+    assert Packed.load(path, origin | {"corpus": "a.txt (9 bytes)"}).origin == origin  # what it doesn't say passes
     np.savez(path, ids=made.ids, offsets=made.offsets, first=made.first, label=made.label)  # as older versions wrote it
     assert len(Packed.load(path, origin)) == len(made)
     np.savez(path, ids=made.ids)

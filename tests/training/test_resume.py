@@ -17,6 +17,7 @@ from bert_core.loading.files import write_tensors
 from bert_core.training import resume
 from bert_core.training.cards import sittings_of
 from bert_core.training.folder import check_free
+from bert_core.training.packing import Packed
 from bert_core.training.start import turned_round
 from tests.training.tiny import corpus, trainer
 
@@ -65,6 +66,24 @@ def test_tokens_may_change_until_the_rate_falls(tmp_path, steps, old, new, refus
         resume.check_tokens(later, tmp_path, {"tokens": old})
 
 
+@pytest.mark.parametrize(("steps", "old", "new", "refused"), [
+    (0, 1500, 2500, False), (1, 1500, 2500, True),  # the rate rises over 3 or 4 of 12 or 19 steps: from 1/3 to 2/4
+    (3, 1500, 2500, True), (4, 1500, 2500, False),  # after 3 it would be whole in both, but the third was 3/4
+    (3, 2500, 1500, True), (4, 2500, 1500, False),  # down and up alike
+    (2, 2500, 2499, False), (2, 2500, 2000, False),  # as many steps; as long a rise
+])
+def test_tokens_may_not_change_while_the_rate_rises(tmp_path, steps, old, new, refused):
+    begun, later = trainer(tokens=old, warmup=0.25), trainer(tokens=new, warmup=0.25)
+    assert {tokens: int(0.25 * trainer(tokens=tokens).steps) for tokens in (2500, 1500)} == {2500: 4, 1500: 3}
+    begun.step = steps
+    begun.save(tmp_path)
+    if refused:
+        with pytest.raises(ValueError, match=f"--tokens {old}, not {new}, and after {steps} steps .* still rising"):
+            resume.check_tokens(later, tmp_path, {"tokens": old})
+    else:
+        resume.check_tokens(later, tmp_path, {"tokens": old})
+
+
 def test_the_last_whole_step_is_the_schedules():
     from bert_core.training.optim import learning_rate_factor
 
@@ -84,8 +103,8 @@ def half_done(tmp_path) -> list[str]:
     return command
 
 
-def record(folder: Path) -> dict:
-    return json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))
+def record(folder: Path, name: str = "run") -> dict:
+    return json.loads((folder / name / "run.json").read_text(encoding="utf-8"))
 
 
 def test_a_run_that_is_asked_to_be_another_stays_as_it_is(half_done, tmp_path, capsys):
@@ -137,11 +156,14 @@ def test_it_goes_on_in_the_precision_it_began_in(half_done, tmp_path, monkeypatc
     assert record(tmp_path)["seconds"] >= 0  # it is done
 
 
-def test_a_run_that_ends_early_is_the_start_of_the_whole_one(half_done, tmp_path):
+def test_a_run_that_ends_early_is_the_start_of_the_whole_one(half_done, tmp_path, capsys):
     whole, short = tmp_path / "whole", tmp_path / "run"
     shutil.copytree(short, whole)
     assert main([*half_done, "--out", str(whole)]) == 0
-    assert main([*half_done, "--end-at", "1000"]) == 0
+    capsys.readouterr()
+    assert main([*half_done, "--end-at", "1000", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["step"] == said["steps"] == record(tmp_path)["steps"]
     curves = [[json.loads(line) for line in (out / "curve.jsonl").read_text().splitlines()] for out in (whole, short)]
     assert 1 < len(curves[1]) == record(tmp_path)["steps"] < len(curves[0])
     assert curves[1][-1]["tokens"] >= 1000 > curves[1][-2]["tokens"]
@@ -161,7 +183,7 @@ def test_pairs_packed_with_something_else_are_refused(half_done, tmp_path, capsy
     other = [*half_done, "--packed", str(tmp_path / "run" / "packed.npz"), "--out", str(tmp_path / "other")]
     for flag, value, words in (("--seed", "5", "with seed 4, not 5"), ("--excerpt", "99", "with excerpt 1200, not 99"),
                                ("--mix", "stories=1", "with mix None, not 'stories=1'"),
-                               ("--vocab-size", "140", "with vocabulary")):
+                               ("--vocab-size", "140", "with vocab-size 150, not 140")):
         capsys.readouterr()
         assert main([*other, "--out", str(tmp_path / flag), flag, value]) == 2
         assert words in capsys.readouterr().err
@@ -215,14 +237,62 @@ def test_a_model_whose_run_has_gone_on_keeps_the_record_it_was_made_with(half_do
     assert sittings_of(out / "model") is None
 
 
-def test_twins_from_scratch_share_their_pairs_and_with_them_the_vocabulary(half_done, tmp_path):
-    out, packed = half_done.index("--out") + 1, ["--packed", str(tmp_path / "pairs" / "both.npz")]
-    for name, objective in (("one", "clm"), ("two", "mlm")):
-        command = [*half_done, *packed, "--stop-after", "0"]
-        command[out], command[half_done.index("clm")] = str(tmp_path / name), objective
-        assert main(command) == 0
+@pytest.fixture
+def twin(half_done, tmp_path):
+    """twin(name, flags): the exit status of a run that reads and makes one file of pairs with the others."""
+    def run(name: str, *flags: str) -> int:
+        return main([*half_done, "--packed", str(tmp_path / "pairs" / "both.npz"), "--out", str(tmp_path / name),
+                     "--stop-after", "0", *flags])
+
+    return run
+
+
+def test_twins_from_scratch_share_their_pairs_and_with_them_the_vocabulary(twin, tmp_path):
+    assert twin("one", "--objective", "clm") == twin("two", "--objective", "mlm") == 0
     one, two = ((tmp_path / name / "tokenizer.json").read_text() for name in ("one", "two"))
     assert json.loads(one)["model"]["vocab"] == json.loads(two)["model"]["vocab"]
+
+
+def test_a_twin_reads_what_another_packed_that_was_killed_right_after(twin, tmp_path, monkeypatch):
+    save = Packed.save
+
+    def save_and_stop(*args) -> None:
+        save(*args)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(Packed, "save", save_and_stop)
+        assert twin("one") == 130
+    assert (tmp_path / "pairs" / "both.npz.tokenizer.json").is_file()
+    assert twin("two") == twin("one") == 0
+
+
+def test_a_twin_that_asks_for_other_pairs_than_are_packed_is_refused(twin, tmp_path, capsys):
+    assert twin("one") == 0
+    other = corpus(tmp_path / "another" / "corpus")
+    (other / "lines.txt").write_text("Another text.\n", encoding="utf-8")
+    for flag, value, words in (
+            ("--vocab-size", "140", "with vocab-size 150, not 140"),
+            ("--pack-tokens", "2500", "with pack-tokens 2000, not 2500"),
+            ("--corpus", str(other), "bytes)', not 'lines.txt (1"),
+            ("--corpus", str(tmp_path / "none"), "none' is no folder")):
+        capsys.readouterr()
+        assert twin("two", flag, value) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert words in error
+        assert list((tmp_path / "two").iterdir()) == []
+    assert twin("two", "--corpus", str(corpus(tmp_path / "moved"))) == 0  # the same text, elsewhere
+
+
+def test_a_run_goes_on_with_its_pairs_whatever_became_of_the_corpus(half_done, tmp_path):
+    shutil.rmtree(tmp_path / "corpus")
+    assert main([*half_done, "--stop-after", "0"]) == 0
+
+
+def test_the_record_says_how_much_is_packed_where_it_is_not_what_the_run_would_pack(twin, tmp_path):
+    assert twin("one") == twin("two", "--tokens", "1000") == twin("two", "--tokens", "1200") == 0
+    assert [record(tmp_path, name)["pack_tokens"] for name in ("one", "two")] == [None, 2000]
 
 
 def test_the_progress_of_a_run_that_ends_early_ends_at_its_end(half_done, capsys):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from bert_core.training.live import tables
-from ui import notices
+from bert_core.training.live.specs import FinetuneSpec
+from ui import notices, state
 from ui import tables as html_tables
 
 #: Rows listed that were left out.
@@ -42,7 +43,7 @@ def chosen_files(table: tables.Table) -> dict[str, str]:
     texts, labels = tables.likely_columns(table)
     text = first.selectbox("Column of texts", table.columns, index=texts, key="column_text")
     label = second.selectbox("Column of labels", table.columns, index=labels, key="column_label")
-    chosen = tables.choose_columns(table, text, label)
+    chosen = tables.choose_columns(table, text, label, state.loaded(FinetuneSpec.base).tokenizer)
     data = tables.split_chosen(chosen)
     counts = ", ".join(f"{name}: {count}" for name, count in chosen.counts.items())
     notices.note(f"{len(chosen.rows):,} rows in {len(chosen.counts)} classes ({counts}); {len(data.train):,} to learn "

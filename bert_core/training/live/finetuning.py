@@ -23,7 +23,7 @@ from bert_core.tokenizer import Tokenizer
 from bert_core.training.live.baselines import bag_of_words, lstm
 from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.specs import FinetuneSpec
-from bert_core.training.live.tables import Dataset, dataset, read_rows, shipped_task
+from bert_core.training.live.tables import Dataset, dataset, read_pieces, read_rows, shipped_task
 from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor, set_learning_rate
 from bert_core.training.start import random_weights
 
@@ -31,7 +31,7 @@ from bert_core.training.start import random_weights
 #: together (0.014 apart in a dimension), so that a head over them alone needs large weights, and gets there only fast.
 EPOCHS = {"full": 4, "last": 6, "frozen": 40, "scratch": 4}
 RATES = {"full": (2e-4, 1e-3), "last": (4e-4, 1e-3), "frozen": (0.0, 0.2), "scratch": (3e-4, 1e-3)}
-LAST_LAYERS, CLIP, HEAD_SPREAD, MAX_TOKENS = 2, 1.0, 0.02, 96
+LAST_LAYERS, CLIP, HEAD_SPREAD = 2, 1.0, 0.02
 #: Sentences of the test set that are read at a time.
 LOOK_BATCH = 16
 HEADS = frozenset({"pooler", "classification"})
@@ -98,12 +98,8 @@ class Rows:
 
 
 def encode_texts(tokenizer: Tokenizer, texts: list[str]) -> list[np.ndarray]:
-    """Piece ids of each text, specials included, cut at MAX_TOKENS."""
-    found = []
-    for text in texts:
-        ids = tokenizer.encode(text).input_ids
-        found.append(np.array(ids if len(ids) <= MAX_TOKENS else (*ids[: MAX_TOKENS - 1], ids[-1])))
-    return found
+    """Piece ids of each text, as `read_pieces` has them."""
+    return [np.array(read_pieces(tokenizer, text)) for text in texts]
 
 
 def pad(rows: list[np.ndarray], pad_id: int = 0) -> Inputs:

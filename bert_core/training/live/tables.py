@@ -15,12 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_core.counting import counted
+from bert_core.tokenizer import Tokenizer
 from bert_core.training.live.text import decode_text
 from bert_core.training.live.world import TEACHING
 
 #: Bounds of an upload.
 MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 1_000_000, 2000, 30
 MAX_TEXT, MAX_LABEL, MIN_EACH = 400, 40, 4
+#: Most pieces of a sentence that a run reads, specials included.
+MAX_PIECES = 96
 #: Rows after which a file is not read on: half a million short ones would take seconds at each run of the page.
 READ_ROWS = 10 * MAX_ROWS
 #: UTF-8 bytes of all texts taken from an upload, so that four epochs fit the trainer's time (`specs.MAX_WORK_SECONDS`):
@@ -221,8 +224,20 @@ def likely_columns(table: Table) -> tuple[int, int]:
     return text, min(kinds, key=lambda n: (kinds[n] < MIN_CLASSES, kinds[n], -n))
 
 
-def choose_columns(table: Table, text: str, label: str) -> Chosen:
-    """Take a text and a label from each row; of a text that is there again, in whatever case, the first.
+def read_pieces(tokenizer: Tokenizer, text: str) -> tuple[int, ...]:
+    """Piece ids of a text as a run reads them: specials included, cut at MAX_PIECES."""
+    ids = tokenizer.encode(text).input_ids
+    return ids if len(ids) <= MAX_PIECES else (*ids[: MAX_PIECES - 1], ids[-1])
+
+
+def choose_columns(table: Table, text: str, label: str, tokenizer: Tokenizer) -> Chosen:
+    """Take a text and a label from each row; of texts that are the same to a model, the first.
+
+    Two may be, that differ only by case, accents, spaces or signs that it doesn't know: with one of them to learn from
+    the other would be no test.
+
+    Args:
+        tokenizer: of the model that is to read them.
 
     Raises:
         ValueError: unknown or equal columns.
@@ -233,37 +248,46 @@ def choose_columns(table: Table, text: str, label: str) -> Chosen:
     if text == label:
         raise ValueError(f"text and label are both {text!r}; choose two columns")
     at, what = table.columns.index(text), table.columns.index(label)
-    rows: dict[str, Labelled] = {}  # by their casefolded text: an uncased model reads two that differ by case alike
+    rows: list[Labelled] = []
+    first: dict[str | tuple[int, ...], tuple[int, Labelled]] = {}  # a text, or its pieces -> where they came first
     read, bad = 0, list(table.bad)
     for line, cells in table.rows:
-        sentence, name = _clean(cells[at]), _clean(cells[what])
-        size = len(sentence.encode())
-        why = _objection(sentence, name, rows) or _too_much(len(rows), read + size)
+        row = Labelled(_clean(cells[at]), _clean(cells[what]))
+        size = len(row.text.encode())
+        why = _objection(row) or ("" if row.text in first else _too_much(len(rows), read + size))
+        if not why and row.text not in first:
+            read += size
+            first[row.text] = first.setdefault(read_pieces(tokenizer, row.text), (line, row))
+        why = why or _again(line, row, *first[row.text])
         if why:
             bad.append(BadRow(line, why))
         else:
-            read += size
-            rows[sentence.casefold()] = Labelled(sentence, name)
-    counts = Counter(row.label for row in rows.values())
-    return Chosen(tuple(rows.values()), dict(counts.most_common()), tuple(sorted(bad)))
+            rows.append(row)
+    counts = Counter(row.label for row in rows)
+    return Chosen(tuple(rows), dict(counts.most_common()), tuple(sorted(bad)))
 
 
 def _clean(cell: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in cell).split())
 
 
-def _objection(sentence: str, name: str, rows: dict[str, Labelled]) -> str:
-    """Why a row can't be used; empty if it can."""
-    if not sentence or not name:
-        return "no text" if not sentence else "no label"
-    if len(sentence) > MAX_TEXT:
-        return f"text of {len(sentence)} characters, at most {MAX_TEXT}"
-    if len(name) > MAX_LABEL:
-        return f"label of {len(name)} characters, at most {MAX_LABEL}"
-    first = rows.get(sentence.casefold())
-    if first is None:
+def _objection(row: Labelled) -> str:
+    """Why a row can't be used by itself; empty if it can."""
+    if not row.text or not row.label:
+        return "no text" if not row.text else "no label"
+    if len(row.text) > MAX_TEXT:
+        return f"text of {len(row.text)} characters, at most {MAX_TEXT}"
+    if len(row.label) > MAX_LABEL:
+        return f"label of {len(row.label)} characters, at most {MAX_LABEL}"
+    return ""
+
+
+def _again(line: int, row: Labelled, at: int, first: Labelled) -> str:
+    """Why a row is left out that a model reads as it reads the first one `at` a line before; empty if it is that."""
+    if line == at:
         return ""
-    return "the same text again" if first.label == name else "the same text again, with another label"
+    same = "the same text again" if row.text == first.text else f"the model reads it as it reads line {at}"
+    return same if row.label == first.label else f"{same}, with another label"
 
 
 def _too_much(rows: int, read: int) -> str:
