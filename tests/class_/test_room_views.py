@@ -196,7 +196,8 @@ def ballot(code: str, seat: str) -> None:
     """A page with nothing but the running poll."""
     from ui import rooms
 
-    rooms._vote(code, seat, rooms.registry().follow(code, seat).poll)
+    room = rooms.registry().follow(code, seat)
+    rooms._vote(code, seat, room.poll, room.guess)
 
 
 def test_the_same_sentence_asked_again_has_counted_nothing_yet(room):
@@ -208,3 +209,16 @@ def test_the_same_sentence_asked_again_has_counted_nothing_yet(room):
         student.text_input(key=f"_guess{n}").set_value("tea")
         assert "Counted: tea" in said(student.button[0].click().run())
         rooms.registry().end_poll(*room)
+
+
+def test_who_reloads_still_sees_what_counts(room):
+    code, seat = room[0], rooms.registry().join(room[0])
+    rooms.registry().ask(*room, "I drink [MASK].")
+    number = rooms.registry().follow(code, seat).poll.number
+    rooms.registry().guess(code, seat, number, "Water ")
+    reloaded = AppTest.from_function(ballot, args=(code, seat), default_timeout=PATIENCE)
+    assert "Counted: Water. A new guess replaces it." in said(reloaded.run())
+    other = AppTest.from_function(ballot, args=(code, rooms.registry().join(code)), default_timeout=PATIENCE)
+    assert "Counted" not in said(other.run())
+    rooms.registry().ask(*room, "I eat [MASK].")
+    assert "Counted" not in said(reloaded.run())
