@@ -20,7 +20,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from streamlit import config
 
-from ui import messages, served, settings, uploads
+from ui import history, messages, served, settings, uploads
 from ui.bell import BELL
 from ui.look import AddLook
 from ui.packed import SendPacked
@@ -67,6 +67,7 @@ class Start:
         ask_nobody_outside()
         read_the_look_once()
         wait_for_pictures()
+        history.keep_addresses()
         keep_files_until_fetched()
         uploads.bound()
         messages.bound()
