@@ -46,6 +46,8 @@ PAGES = {
 OWN_SENTENCE = ("pretrain", "finetune")
 NO_SENTENCE = ('[data-testid="stHorizontalBlock"]:has(> * .st-key-text):not(:focus-within) '
                "{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }")
+#: The explorer itself, behind a page's name in the browser's tab.
+APP = "Both Ways"
 #: The page at the bare address.
 FIRST = "masking"
 
@@ -65,6 +67,11 @@ def navigation() -> st.Page:
     return st.navigation({"": [start], **sections}, expanded=True)
 
 
+def title_of(name: str) -> str:
+    """A page's name on screen."""
+    return next((title for pages in PAGES.values() for page, title in pages if page == name), APP)
+
+
 def _script(name: str) -> str:
     return f"pages/{name}.py"
 
@@ -72,6 +79,7 @@ def _script(name: str) -> str:
 def frame(page: st.Page) -> None:
     """What all pages share: style, title and question, sentence, model."""
     name = page.url_path or FIRST
+    st.set_page_config(page_title=f"{title_of(name)} · {APP}")
     is_back = st.session_state.get("_page") not in (None, name)
     if is_back:  # two pages may have a view of the same name
         st.session_state.pop("view", None)
@@ -237,7 +245,7 @@ def prose(name: str, view: str = "") -> Prose:
     """
     path = PROSE / f"{name}.toml"
     words = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    title = next((t for pages in PAGES.values() for n, t in pages if n == name), "Both Ways")
+    title = title_of(name)
     heading = f"<h1>{inline(words.get('question', title))}</h1>"
     if lead := words.get("lead_of", {}).get(view, words.get("lead")):
         heading += f'<p class="bw-lead">{inline(lead)}</p>'
