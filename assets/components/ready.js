@@ -11,8 +11,10 @@ export default function (component) {
     mendHistory(text);
     closeSidebar();
     mendPrinting();
+    mendTerms();
+    nameCharts();
     mendStyle(style);
-    bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status));
+    bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status), make("p", "bw-input", input), make("p", "bw-input bw-fields"));
     bar.setAttribute("data-text", text);
     bar.setAttribute("data-run", String(run));
     bar.setAttribute("data-ready", "");
