@@ -6,6 +6,7 @@ import functools
 import html
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -189,17 +190,25 @@ def _cut_line(encoding: Encoding, limit: int) -> str:
     return f"Cut at this model's limit of {limit} tokens, {counted(encoding.dropped, 'piece')} did not fit: {where}."
 
 
-def close_page(here: Here, shown: str = "") -> None:
+def close_page(here: Here, shown: str = "", read: Sequence[Here] = ()) -> None:
     """End a page: how to read it, what it doesn't prove, the status bar and `data-ready`.
 
     Args:
         shown: the whole status bar of a page that shows another model or another input than the chosen one.
+        read: what the page read where that is not the visitor's own input, such as an example.
     """
     below = prose(here.page, str(st.session_state.get("view", ""))).below
     if below:
         st.html(below)
     classroom.end(here.page)
-    notices.ready(here.text, shown or status_line(here), state.dropped())
+    has_read = () if here.page in OWN_SENTENCE else read or (here,)
+    notices.ready(here.text, shown or status_line(here), state.dropped(), _in_words(has_read))
+
+
+def _in_words(read: Sequence[Here]) -> str:
+    """The sentences of what was read, under the names of their fields."""
+    texts = [text for one in read for text in (one.text, one.pair) if text]
+    return " · ".join(f"{name}: “{text}”" for name, text in zip(("Sentence", "Second sentence"), texts))
 
 
 def status_line(*read: Here, note: str = "") -> str:

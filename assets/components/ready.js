@@ -3,7 +3,7 @@
 // anything, "</script>" included.
 export default function (component) {
   const { parentElement, data } = component;
-  const { text, status, lines, run, style } = unpack(data);
+  const { text, status, lines, input, run, style } = unpack(data);
   const bar = child(parentElement, "div", "bw-status");
   bar.setAttribute("role", "status");
   requestAnimationFrame(() => {

@@ -205,6 +205,31 @@ def test_a_printed_page_names_its_model_and_leaves_the_controls_out(visitor):
     expect(page.get_by_test_id("stSlider")).to_be_hidden()
 
 
+@pytest.mark.parametrize(("name", "query", "said"), [
+    ("masking", {"text": "The [MASK] barked.", "pair": "It ran."},
+     "Sentence: “The [MASK] barked.” · Second sentence: “It ran.”"),
+    ("tasks", {"view": "Acceptability", "text": "She walk home."}, "Sentence: “She walk home.”"),
+    ("tasks", {"view": "Answers", "text": "Who barked?", "pair": "The dog barked."},
+     "Sentence: “Who barked?” · Second sentence: “The dog barked.”"),
+    ("cls", {}, "Sentence: “The plot is clever and the jokes are funny.”"),  # the example, which the field has not
+])
+def test_a_printed_page_says_what_it_has_read(visitor, name, query, said):
+    page = visitor.open(name, **query)
+    read = page.locator(".bw-status .bw-input").first
+    expect(read).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(read).to_be_visible()
+    expect(read).to_have_text(said)
+
+
+def test_a_page_without_the_sentence_above_prints_the_one_it_has(visitor):
+    page = visitor.open("pretrain", film="The cat [MASK].")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    read = page.locator(".bw-status .bw-input")
+    expect(read).to_have_text(["", "A sentence about the small world; [MASK] is a gap: “The cat [MASK].”"])
+
+
 def test_who_adds_the_addends_on_screen_up_by_hand_gets_the_sum_and_layernorm(visitor):
     page = visitor.open("embeddings", text="The babysitter opened the [MASK] and read the first chapter.")
     shown = [float(term.replace("−", "-")) for term in page.locator(".bw-sum b").all_inner_texts()]
