@@ -6,8 +6,7 @@ if __name__ == "__main__":  # a session's run
     from ui import rooms, shell
     from ui.turns import TURNS
 
-    st.set_page_config(page_title="Both Ways", page_icon="assets/icon.svg", layout="wide",
-                       initial_sidebar_state=264)
+    st.set_page_config(page_icon="assets/icon.svg", layout="wide", initial_sidebar_state=264)
     with TURNS.one(follows=rooms.following() is not None):
         page = shell.navigation()
         shell.frame(page)

@@ -26,4 +26,4 @@ elif view == HEAD:
 else:
     here = cls_nsp.draw(here)
 task_models.attention_buttons(here)
-shell.close_page(typed, shown=shell.status_line(here))
+shell.close_page(typed, shown=shell.status_line(here), read=(here,))

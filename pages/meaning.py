@@ -16,4 +16,4 @@ elif chosen == NEIGHBOURS:
     view.draw_neighbours(here)
 else:
     view.draw_sentences(here)
-shell.close_page(here, shown=shell.status_line(*read))
+shell.close_page(here, shown=shell.status_line(*read), read=read)

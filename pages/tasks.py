@@ -23,4 +23,4 @@ elif view == PAIRS:
 else:
     read = (tasks_sentences.draw_acceptability(here),)
 task_models.attention_buttons(*read)
-shell.close_page(typed, shown=shell.status_line(*read))
+shell.close_page(typed, shown=shell.status_line(*read), read=read)

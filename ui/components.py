@@ -102,16 +102,18 @@ def mount(
     _renderer(name, isolated)(key=f"c_{key}", data=data, height=height, on_event_change=receive)
 
 
-def chart(figure: Any, key: str, numbers: tables.Numbers | None = None) -> None:
+def chart(figure: Any, key: str, shows: tables.Numbers | str) -> None:
     """Draw a plotly figure as wide as the page, without its tool bar.
 
     Args:
-        numbers: what it shows, for who has no pointer; a table behind a disclosure.
+        shows: what it shows, for who has no pointer: its numbers, as a table behind a disclosure, whose caption is
+            the chart's name; or the name alone, where the page has the numbers elsewhere.
     """
     shown = theme.enlarge(theme.on_page(figure, ink()), st.session_state.get(TYPE_SCALE, 1.0))
+    shown.update_layout(meta={"name": shows if isinstance(shows, str) else shows.caption})  # ready.charts.js reads it
     st.plotly_chart(shown, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
-    if numbers is not None:
-        tables.show(numbers)
+    if not isinstance(shows, str):
+        tables.show(shows)
 
 
 def ink() -> str:

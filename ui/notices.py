@@ -39,14 +39,15 @@ def result(text: str) -> None:
     st.html(f'<p class="bw-result">{html.escape(unbroken(text))}</p>')
 
 
-def ready(text: str, status: str, lines: Sequence[str] = ()) -> None:
+def ready(text: str, status: str, lines: Sequence[str] = (), read: str = "") -> None:
     """The last element of every run: the status bar, with `data-ready` and `data-text`.
 
     Args:
         text: the input that the page has drawn for.
         status: model, device and size of what is on screen.
         lines: what else there is to say, such as values of a link that were dropped.
+        read: the input in words, for paper, where no field shows it.
     """
-    data = components.pack({"text": text, "status": status, "lines": list(lines), "run": next(_runs),
+    data = components.pack({"text": text, "status": status, "lines": list(lines), "input": read, "run": next(_runs),
                             "style": served.address("app", "css")})
     components.mount("ready", "ready", data, isolated=False)

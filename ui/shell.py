@@ -6,6 +6,7 @@ import functools
 import html
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,8 @@ PAGES = {
 OWN_SENTENCE = ("pretrain", "finetune")
 NO_SENTENCE = ('[data-testid="stHorizontalBlock"]:has(> * .st-key-text):not(:focus-within) '
                "{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }")
+#: The explorer itself, behind a page's name in the browser's tab.
+APP = "Both Ways"
 #: The page at the bare address.
 FIRST = "masking"
 
@@ -65,6 +68,11 @@ def navigation() -> st.Page:
     return st.navigation({"": [start], **sections}, expanded=True)
 
 
+def title_of(name: str) -> str:
+    """A page's name on screen."""
+    return next((title for pages in PAGES.values() for page, title in pages if page == name), APP)
+
+
 def _script(name: str) -> str:
     return f"pages/{name}.py"
 
@@ -72,6 +80,7 @@ def _script(name: str) -> str:
 def frame(page: st.Page) -> None:
     """What all pages share: style, title and question, sentence, model."""
     name = page.url_path or FIRST
+    st.set_page_config(page_title=f"{title_of(name)} · {APP}")
     is_back = st.session_state.get("_page") not in (None, name)
     if is_back:  # two pages may have a view of the same name
         st.session_state.pop("view", None)
@@ -181,17 +190,25 @@ def _cut_line(encoding: Encoding, limit: int) -> str:
     return f"Cut at this model's limit of {limit} tokens, {counted(encoding.dropped, 'piece')} did not fit: {where}."
 
 
-def close_page(here: Here, shown: str = "") -> None:
+def close_page(here: Here, shown: str = "", read: Sequence[Here] = ()) -> None:
     """End a page: how to read it, what it doesn't prove, the status bar and `data-ready`.
 
     Args:
         shown: the whole status bar of a page that shows another model or another input than the chosen one.
+        read: what the page read where that is not the visitor's own input, such as an example.
     """
     below = prose(here.page, str(st.session_state.get("view", ""))).below
     if below:
         st.html(below)
     classroom.end(here.page)
-    notices.ready(here.text, shown or status_line(here), state.dropped())
+    has_read = () if here.page in OWN_SENTENCE else read or (here,)
+    notices.ready(here.text, shown or status_line(here), state.dropped(), _in_words(has_read))
+
+
+def _in_words(read: Sequence[Here]) -> str:
+    """The sentences of what was read, under the names of their fields."""
+    texts = [text for one in read for text in (one.text, one.pair) if text]
+    return " · ".join(f"{name}: “{text}”" for name, text in zip(("Sentence", "Second sentence"), texts))
 
 
 def status_line(*read: Here, note: str = "") -> str:
@@ -237,7 +254,7 @@ def prose(name: str, view: str = "") -> Prose:
     """
     path = PROSE / f"{name}.toml"
     words = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    title = next((t for pages in PAGES.values() for n, t in pages if n == name), "Both Ways")
+    title = title_of(name)
     heading = f"<h1>{inline(words.get('question', title))}</h1>"
     if lead := words.get("lead_of", {}).get(view, words.get("lead")):
         heading += f'<p class="bw-lead">{inline(lead)}</p>'

@@ -41,7 +41,7 @@ function drawGrid(view, parent, paint) {
   const label = `Grid of ${layers} layers by ${heads} heads, each cell a head's attention map. ` +
     `Arrow keys move, Enter opens, Space ${view.data.mode === "act" ?
       "switches a head off or on; left of the first head stands the whole layer" : "adds a head of this layer"}. ` +
-    `Now at layer ${spot[0] + 1}, ${spot[1] < 0 ? "all its heads" : `head ${spot[1] + 1}`}.`;
+    `Now at ${cellName(view, spot)}.`;
   const { element, context } = canvas(parent, "att-grid", geometry.width, geometry.height, label);
   const surface = new CanvasSurface(context);
   context.drawImage(gridPicture(view, geometry, paint), 0, 0, geometry.width, geometry.height);
@@ -60,6 +60,21 @@ function drawGrid(view, parent, paint) {
     surface.frame(left, y - 1.5, width, geometry.cell + 3, rgb(paint.primary), 2.5);
   }
   gridEvents(view, element, geometry);
+}
+
+function cellName(view, spot) {
+  const where = spot[1] < 0 ? "all its heads" : `head ${spot[1] + 1}`;
+  return `layer ${spot[0] + 1}, ${where}${isOff(view, spot) ? ", switched off" : ""}`;
+}
+
+// Which heads are off, in words.
+function sayOff(view) {
+  const rows = Array.from({ length: view.data.layers }, (_, layer) => {
+    const off = layerCells(view, layer).flatMap((cell, head) => (view.off.has(cell) ? [head + 1] : []));
+    const which = off.length === view.data.heads ? "all its heads" : `${off.length > 1 ? "heads" : "head"} ${off.join(", ")}`;
+    return off.length ? `layer ${layer + 1}, ${which}` : "";
+  });
+  return view.off.size ? `Switched off: ${rows.filter(Boolean).join("; ")}.` : "No head is switched off.";
 }
 
 function gridLabels(view, surface, geometry, paint) {
@@ -172,10 +187,16 @@ function startBrush(view, [layer, head], element, event) {
   brushOver(view, [layer, head]);
 }
 
+function layerCells({ data: { heads } }, layer) { return Array.from({ length: heads }, (_, head) => layer * heads + head); }
+
+function isOff(view, [layer, head]) {
+  const cells = layerCells(view, layer);
+  return (head < 0 ? cells : [cells[head]]).every((cell) => view.off.has(cell));
+}
+
 function toggleLayer(view, layer) {
-  const { heads } = view.data, row = Array.from({ length: heads }, (_, head) => layer * heads + head);
-  const off = !row.every((cell) => view.off.has(cell));
-  row.forEach((cell) => (off ? view.off.add(cell) : view.off.delete(cell)));
+  const off = !isOff(view, [layer, -1]);
+  layerCells(view, layer).forEach((cell) => (off ? view.off.add(cell) : view.off.delete(cell)));
   view.draw();
 }
 

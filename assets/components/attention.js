@@ -90,7 +90,8 @@ function buildOnce(view) {
   const { root } = view;
   if (root.firstChild) return;
   const left = make("div", "att-left"), right = make("div", "att-right");
-  left.append(make("div", "att-scrub"), make("p", "att-hint att-quiet"), make("div", "att-gridbox"), make("div", "att-gridtable"), make("aside", "att-card"));
+  left.append(make("div", "att-scrub"), make("p", "att-hint att-quiet"), make("div", "att-gridbox"), make("p", "att-off att-quiet", "", { "aria-live": "polite" }),
+    make("div", "att-gridtable"), make("aside", "att-card"));
   right.append(make("div", "att-controls"), make("h2", "att-title"), make("div", "att-headbox"), make("div", "att-details"),
     make("div", "att-save"), make("div", "att-headtable"));
   root.append(left, right);
@@ -114,6 +115,7 @@ function drawAll(view) {
   part("att-hint").textContent = view.data.mode === "act" ?
     "Click or drag over the squares to switch heads off; a row's number takes the whole layer. Keys: arrows and Space." : "";
   drawGrid(view, part("att-gridbox"), paint);
+  putText(part("att-off"), view.data.mode === "act" ? sayOff(view) : "");
   drawControls(view, part("att-controls"));
   drawCard(view, part("att-card"));
   part("att-title").replaceChildren(...titleParts(view));

@@ -212,9 +212,9 @@ function weightList(title, pairs, items, side) {
 
 function drawTables(view, gridBox, headBox) {
   const { layers, heads, arrays } = view.data, count = layers * heads;
-  const rows = cardRows(view.data);
-  numbersTable(gridBox, "Every head on this text", ["head", ...rows.map(([, title, unit]) => `${title} (${unit})`)],
-    () => Array.from({ length: count }, (_, i) => [`${Math.floor(i / heads) + 1}-${(i % heads) + 1}`,
+  const rows = cardRows(view.data), act = view.data.mode === "act";
+  numbersTable(gridBox, "Every head on this text", ["head", ...(act ? ["switched off"] : []), ...rows.map(([, title, unit]) => `${title} (${unit})`)],
+    () => Array.from({ length: count }, (_, i) => [`${Math.floor(i / heads) + 1}-${(i % heads) + 1}`, ...(act ? [view.off.has(i) ? "yes" : "no"] : []),
       ...rows.map((_, row) => arrays.numbers.data[row * count + i]).map((value) => (Number.isNaN(value) ? NONE : value))]));
   const map = currentMaps(view)[0], { items, n, values } = map;
   const name = `Attention of layer ${view.layer + 1}, head ${view.head + 1}, as shown`;

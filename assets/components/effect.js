@@ -4,6 +4,8 @@ export default function (component) {
   const { parentElement, data } = component;
   const { blocks, changed, columns } = unpack(data);
   const root = child(parentElement, "section", "effect-root", { "aria-label": "Answers, unchanged and changed" });
+  const said = child(parentElement, "p", "effect-said", { role: "status" }); // it stays, so what is new in it is read out
+  putText(said, blocks.map((block) => `${block.title}: ${sayMoved(block, changed)}`).join("; "));
   const draw = () => { theme(parentElement); drawBlocks(root, blocks, changed, columns ?? ["answer", "unchanged", "with your change"]); };
   draw();
   onThemeChange(parentElement, draw);
@@ -12,9 +14,8 @@ export default function (component) {
 function drawBlocks(root, blocks, changed, columns) {
   root.replaceChildren(...blocks.map((block) => {
     const box = make("div", "effect-block"), table = make("table");
-    const moved = changed ? `moved by ${readNumber(block.divergence)} nats (KL)` : "nothing changed yet";
     const title = make("caption", "", block.title);
-    title.append(make("span", "effect-quiet", block.by ? ` ${block.by}` : ""), make("span", "effect-moved", moved));
+    title.append(make("span", "effect-quiet", block.by ? ` ${block.by}` : ""), make("span", "effect-moved", sayMoved(block, changed)));
     table.append(title);
     const head = table.createTHead().insertRow();
     for (const name of columns) head.append(make("th", "", name, { scope: "col" }));
@@ -28,6 +29,8 @@ function drawBlocks(root, blocks, changed, columns) {
     return box;
   }));
 }
+
+function sayMoved({ divergence }, changed) { return changed ? `moved by ${readNumber(divergence)} nats (KL)` : "nothing changed yet"; }
 
 function bar(p, when) {
   const cell = make("td", `effect-${when}`, "", { "data-value": p }), line = make("span", "effect-bar");

@@ -87,7 +87,7 @@ function drawBlocks(context, state, look, width, height, block, top, cell) {
     state.strips.forEach((strip, n) => {
       const at = y + HEAD + n * STRIP, limit = strip === "output" ? state.output_limit : state.limit;
       context.font = `${0.85 * STRIP}px ${look.font}`;
-      context.fillStyle = MEANING[strip] ? rgb(mix(MEANING[strip], look.ink, 0.25)) : rgb(look.ink, 0.8);
+      context.fillStyle = MEANING[strip] ? rgb(mix(MEANING[strip], look.ink, 0.45)) : rgb(look.ink, 0.8);
       context.fillText(NAMES[strip], 0, at + STRIP - 4, NAME_WIDTH - 8);
       drawMap(context, NAME_WIDTH, at, span, STRIP - 2, 1, state.arrays[strip].shape[1],
         (_, d) => signedColour(value(state, strip, t, d), limit, look));

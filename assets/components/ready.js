@@ -3,7 +3,7 @@
 // anything, "</script>" included.
 export default function (component) {
   const { parentElement, data } = component;
-  const { text, status, lines, run, style } = unpack(data);
+  const { text, status, lines, input, run, style } = unpack(data);
   const bar = child(parentElement, "div", "bw-status");
   bar.setAttribute("role", "status");
   requestAnimationFrame(() => {
@@ -11,8 +11,10 @@ export default function (component) {
     mendHistory(text);
     closeSidebar();
     mendPrinting();
+    mendTerms();
+    nameCharts();
     mendStyle(style);
-    bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status));
+    bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status), make("p", "bw-input", input), make("p", "bw-input bw-fields"));
     bar.setAttribute("data-text", text);
     bar.setAttribute("data-run", String(run));
     bar.setAttribute("data-ready", "");

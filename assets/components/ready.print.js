@@ -1,5 +1,6 @@
 // Paper is white, and narrower than a screen: while a page is printed its charts are as much smaller as the page is, and
-// who looks at the dark theme gets the pictures of the light one (assets/app_study.css: data-printing).
+// who looks at the dark theme gets the pictures of the light one (assets/app_study.css: data-printing). It shows no fields:
+// what they hold is said at its foot.
 const PAPER = 685; // CSS pixels between the margins of A4 and Letter, held upright
 
 function mendPrinting() {
@@ -15,8 +16,16 @@ function mendPrinting() {
   };
   addEventListener("beforeprint", () => {
     const wide = document.querySelector("[data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock]");
+    putText(document.querySelector(".bw-fields"), fieldsInWords());
     const isDark = cssValue(document.querySelector(".stApp"), "color-scheme") === "dark";
     print(isDark, wide ? String(Math.min(1, PAPER / wide.clientWidth)) : "");
   });
   addEventListener("afterprint", () => print(false, ""));
+}
+
+// The fields of the open view; the shared ones are told by what the page has read (ready.js).
+function fieldsInWords() {
+  const fields = document.querySelectorAll("[data-testid=stMain] [data-testid=stTextInput] input:not([type=password])");
+  return [...fields].filter((one) => one.value && !one.closest(".st-key-text, .st-key-pair"))
+    .map((one) => `${one.getAttribute("aria-label")}: “${one.value}”`).join(" · ");
 }

@@ -35,7 +35,7 @@ def probe_figure(probe: Probe, reading: Array) -> go.Figure:
     x = layer_names(len(reading))
     figure = go.Figure()
     figure.add_scatter(
-        x=x, y=probe.accuracy, name=f"right on {probe.sentences} shipped sentences it was not fitted on",
+        x=x, y=probe.accuracy, name=f"right on {probe.sentences} shipped sentences<br>it was not fitted on",
         error_y={"array": probe.spread, "color": theme.NEUTRAL, "thickness": 1}, mode="lines+markers",
         line={"color": theme.NEUTRAL, "dash": "dot"}, hovertemplate="layer %{x}: %{y:.0%} right<extra></extra>")
     figure.add_scatter(

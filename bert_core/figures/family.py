@@ -141,6 +141,6 @@ def attention_figure(trace: Trace) -> go.Figure:
                   "tickvals": [0, 0.5, 1], "ticktext": ["weight 0", "0.5", "1"]},
         hovertemplate="%{y} looks at %{x}: %{z:.3f}<extra></extra>",
     ))
-    theme.style(figure, x="to (last layer, mean of heads)", y="from", height=450)
+    theme.style(figure, x="to (last layer,<br>mean of heads)", y="from", height=450)
     figure.update_yaxes(autorange="reversed", showgrid=False)
     return figure.update_xaxes(tickangle=-60)

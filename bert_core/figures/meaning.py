@@ -73,7 +73,7 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
     x = layer_names(len(to_static))
     figure = go.Figure()
     figure.add_scatter(
-        x=x, y=baseline.mean, name=f"two random words ({baseline.pairs:,} pairs, bars: one sd)", mode="lines",
+        x=x, y=baseline.mean, name=f"two random words<br>({baseline.pairs:,} pairs, bars: one sd)", mode="lines",
         line={"color": theme.NEUTRAL, "dash": "dash", "width": 3}, hovertemplate=_hover("two random words"),
         error_y={"array": baseline.spread, "color": theme.NEUTRAL, "thickness": 1, "width": 3})
     if np.isfinite(to_static).all():
@@ -132,7 +132,7 @@ def map_figure(
             marker={"size": 22 if mine else 16, "symbol": symbol, "color": colour, "opacity": 0.9},
             customdata=[_wrapped(found[i]) for i in rows], hovertemplate="%{customdata}<extra></extra>")
     first, second = (f"{100 * share:.0f} % of the variance" for share in projection.explained)
-    theme.style(figure, f"first component ({first})", f"second component ({second})", height=560)
+    theme.style(figure, f"first component<br>({first})", f"second component<br>({second})", height=560)
     return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one direction's distances look longer
 
 

@@ -193,13 +193,33 @@ def test_a_page_four_times_as_large_does_not_scroll_sideways(new_visitor, name, 
     visitor.fits()
 
 
+#: The distances of WCAG 2.2, 1.4.12.
+FURTHER_APART = ("* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important } "
+                 "p { margin-bottom: 2em !important }")
+#: The same within components.
+APART_WITHIN = """style => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(style);
+  for (const { shadowRoot } of document.querySelectorAll("*")) shadowRoot?.adoptedStyleSheets.push(sheet);
+}"""
+
+
 def test_a_page_with_its_letters_and_paragraphs_further_apart_cuts_no_name_off(visitor):
-    """The distances of WCAG 2.2, 1.4.12."""
     page = visitor.open("masking", text="She poured the [MASK] into her cup.")
-    page.add_style_tag(content="* { line-height: 1.5 !important; letter-spacing: .12em !important; "
-                               "word-spacing: .16em !important } p { margin-bottom: 2em !important }")
+    page.add_style_tag(content=FURTHER_APART)
     for button in page.locator(".st-key-view button").all():
         around, name = button.bounding_box(), button.locator("p").bounding_box()
         assert around["y"] <= name["y"]
         assert name["y"] + name["height"] <= around["y"] + around["height"]
     visitor.fits()
+
+
+@pytest.mark.parametrize("width", [640, 800])
+def test_a_narrow_page_with_its_letters_further_apart_does_not_scroll_sideways(new_visitor, width):
+    visitor = new_visitor(width=width, height=800)
+    page = visitor.open("masking", view="80/10/10")
+    page.add_style_tag(content=FURTHER_APART)
+    page.evaluate(APART_WITHIN, FURTHER_APART)
+    page.wait_for_timeout(300)
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("one => one.scrollWidth <= one.clientWidth")

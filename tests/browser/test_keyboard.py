@@ -161,3 +161,29 @@ def test_a_page_with_a_sentence_of_its_own_keeps_the_shared_one_within_reach(vis
     field.fill(TEXT)
     visitor.wait_ready(TEXT)
     visitor.fits()
+
+
+def test_a_head_switched_off_is_told_to_who_cannot_see_the_cross(visitor):
+    page = visitor.open("attention", text="Paris is the [MASK] of France.", view="Act", layer=3, head=1)
+    grid, off, said = (page.locator(one) for one in ("canvas.att-grid", ".att-off", ".effect-said"))
+    expect(off).to_have_text("No head is switched off.")
+    page.locator(".att-gridtable summary").click()
+    grid.focus()
+    grid.press("ArrowRight")
+    run = visitor.run_number()
+    grid.press(" ")
+    expect(grid).to_have_attribute("aria-label", re.compile("Now at layer 3, head 2, switched off[.]$"))
+    expect(off).to_have_text("Switched off: layer 3, head 2.")
+    expect(off).to_have_attribute("aria-live", "polite")
+    visitor.after(run)
+    expect(said).to_have_attribute("role", "status")
+    moved = page.locator(".effect-moved").first.inner_text()
+    expect(said).to_contain_text(f"[MASK] at position 4: {moved}")
+    rows = page.locator(".att-gridtable tbody tr")
+    assert rows.evaluate_all("""rows => rows.map((row) => [...row.cells].slice(0, 2).map((cell) => cell.textContent))
+      .filter(([, off]) => off === "yes")""") == [["3-2", "yes"]]
+    for _ in range(2):
+        grid.press("ArrowLeft")
+    grid.press(" ")
+    expect(grid).to_have_attribute("aria-label", re.compile("Now at layer 3, all its heads, switched off[.]$"))
+    expect(off).to_have_text("Switched off: layer 3, all its heads.")

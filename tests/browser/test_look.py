@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.test_helpers import FURTHER_APART
 from tests.browser.waiting import holds
 from tests.cases import quick_are
 
@@ -138,7 +139,9 @@ def test_a_phone_says_which_field_is_the_second_sentence(new_visitor, pair):
     box, name = field.bounding_box(), label.bounding_box()
     inside = box["y"] < name["y"] + name["height"] / 2 < box["y"] + box["height"]
     assert inside == (not pair)
-    if inside:  # and what one types or the hint stands right of it
+    if inside:  # and what one types or the hint stands right of it, also where letters are set further apart
+        page.add_style_tag(content=FURTHER_APART)
+        name = label.bounding_box()
         start = float(field.evaluate("field => parseFloat(getComputedStyle(field).paddingLeft)"))
         assert box["x"] + start >= name["x"] + name["width"]
 
@@ -200,6 +203,31 @@ def test_a_printed_page_names_its_model_and_leaves_the_controls_out(visitor):
     expect(page.locator(".bw-status")).to_contain_text("twin-bert")
     expect(page.locator(".bw-status")).to_have_css("position", "static")
     expect(page.get_by_test_id("stSlider")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("name", "query", "said"), [
+    ("masking", {"text": "The [MASK] barked.", "pair": "It ran."},
+     "Sentence: “The [MASK] barked.” · Second sentence: “It ran.”"),
+    ("tasks", {"view": "Acceptability", "text": "She walk home."}, "Sentence: “She walk home.”"),
+    ("tasks", {"view": "Answers", "text": "Who barked?", "pair": "The dog barked."},
+     "Sentence: “Who barked?” · Second sentence: “The dog barked.”"),
+    ("cls", {}, "Sentence: “The plot is clever and the jokes are funny.”"),  # the example, which the field has not
+])
+def test_a_printed_page_says_what_it_has_read(visitor, name, query, said):
+    page = visitor.open(name, **query)
+    read = page.locator(".bw-status .bw-input").first
+    expect(read).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(read).to_be_visible()
+    expect(read).to_have_text(said)
+
+
+def test_a_page_without_the_sentence_above_prints_the_one_it_has(visitor):
+    page = visitor.open("pretrain", film="The cat [MASK].")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    read = page.locator(".bw-status .bw-input")
+    expect(read).to_have_text(["", "A sentence about the small world; [MASK] is a gap: “The cat [MASK].”"])
 
 
 def test_who_adds_the_addends_on_screen_up_by_hand_gets_the_sum_and_layernorm(visitor):

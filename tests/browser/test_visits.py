@@ -80,7 +80,16 @@ def test_the_navigation_says_where_one_is(visitor, name, shown):
     here = page.locator("[data-testid=stSidebarNavLink][aria-current=page]")
     expect(here).to_have_count(1)
     expect(here).to_have_text(shown)
-    expect(page).to_have_title("Both Ways")
+    expect(page).to_have_title(f"{'Masking' if shown == 'Start' else shown} · Both Ways")
+
+
+def test_the_tab_of_the_browser_names_the_page_that_one_goes_to(visitor):
+    page = visitor.open("masking")
+    expect(page).to_have_title("Masking · Both Ways")
+    page.get_by_role("link", name="[CLS]", exact=True).click()
+    page.wait_for_url("**/cls**")
+    visitor.wait_ready()
+    expect(page).to_have_title("[CLS] · Both Ways")
 
 
 def test_the_first_visitor_of_a_server_sees_a_page_as_all_do(browser):

@@ -30,7 +30,7 @@ def test_a_probe_s_reading_stands_beside_how_often_it_is_right():
     right, reading = cls.probe_figure(probe, np.array([0.3, 0.9])).data
     assert (list(right.y), list(right.error_y.array)) == ([0.5, 0.75], [0.1, 0.2])
     assert (list(reading.x), list(reading.y)) == (["input", "1"], [0.3, 0.9])
-    assert "right on 40 shipped sentences" in right.name
+    assert right.name == "right on 40 shipped sentences<br>it was not fitted on"
     assert "“yes”" in reading.name
     assert (right.line.color, reading.line.color) == (theme.NEUTRAL, theme.BOTH_WAYS)
     layout = cls.probe_figure(probe, np.array([0.3, 0.9])).layout
@@ -134,8 +134,8 @@ def test_the_map_has_a_mark_for_each_sense_and_a_star_for_the_visitor():
     assert (money.marker.color, river.marker.color) == theme.KINDS[:2]
     assert (money.marker.symbol, river.marker.symbol) == meaning.SYMBOLS[:2]
     assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis.scaleratio) == ("x", 1)
-    assert figure.layout.xaxis.title.text == "first component (62 % of the variance)"
-    assert figure.layout.yaxis.title.text == "second component (25 % of the variance)"
+    assert figure.layout.xaxis.title.text == "first component<br>(62 % of the variance)"
+    assert figure.layout.yaxis.title.text == "second component<br>(25 % of the variance)"
 
 
 def test_a_long_sentence_is_shown_around_its_word():

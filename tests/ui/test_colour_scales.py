@@ -190,3 +190,16 @@ def test_meaning_names_its_static_vector_by_the_token_embedding_and_senses_by_th
     points = meaning.map_figure(Projection(np.zeros((2, 2)), np.array([0.6, 0.3])), found, ["river", "money"])
     assert {trace.name: trace.marker.color for trace in points.data} == {
         "money": drawn["your sentence and “money”"], "river": drawn["your sentence and “river”"]}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["token", "segment", "position"])
+def test_the_words_beside_the_strips_of_the_sum_can_be_read(name: str, mode: str):
+    """A contrast of 4.5 (WCAG 2.2, 1.4.3)."""
+    strips = (ROOT / "assets" / "components" / "embeddings.js").read_text(encoding="utf-8")
+    part = float(re.search(r"mix\(MEANING\[strip\], look\.ink, ([\d.]+)\)", strips)[1])
+    meaning_of = re.search(rf"\b{name}: \[(.+?)\]", BASE[BASE.index("const MEANING"):])[1]
+    own, ink = np.fromstring(meaning_of, int, sep=","), np.array(list(bytes.fromhex(theme.INK[mode][1:])))
+    word = theme._luminance(own + (ink - own) * part)
+    paper = theme._luminance(np.array(theme.PAPER[theme.INK[mode]]))
+    assert (max(word, paper) + 0.05) / (min(word, paper) + 0.05) >= 4.5

@@ -77,6 +77,15 @@ def test_where_a_change_arrives_and_how_tokens_compare_are_tables_too():
     assert [row[0] for row in table[1:]] == ["1 a", "2 dog", "3 ran", "4 ."]
 
 
+def test_a_chart_is_named_by_its_table_or_by_what_stands_for_one():
+    def names(at) -> list[str]:
+        return [json.loads(chart.proto.spec)["layout"]["meta"]["name"] for chart in at.get("plotly_chart")]
+
+    assert names(visit("cls", view="Change a word", text="A warm film.", changed="A cold film.")) == [
+        "Where the change arrives"]
+    assert names(visit("family", view="Cost")) == ["Operations of one pass by the length of a sentence"]
+
+
 @pytest.fixture
 def charts(monkeypatch) -> dict[str, tables.Numbers]:
     """Key -> table of every chart that is drawn from here on."""

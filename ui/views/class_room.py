@@ -150,7 +150,7 @@ def _result(here: Here, code: str, key: str, poll: Poll) -> None:
         draw(table("The class", ["word", "class"], [(word, f"{100 * count / poll.count:.0f} %")
                                                     for word, count in poll.guesses], (1,)))
         return
-    components.chart(poll_figure(guesses, here.model), "poll")
+    components.chart(poll_figure(guesses, here.model), "poll", "Guesses of the class and of the model")
     rows = [(g.word, f"{100 * g.share:.0f} %",
              "not one piece" if g.probability is None else percent(g.probability)) for g in guesses]
     draw(table("The class and the model", ["word", "class", here.model], rows, (1, 2)))

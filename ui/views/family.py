@@ -49,7 +49,8 @@ def anatomy(here: Here) -> None:
         f"V = {config.vocab_size:,} pieces, P = {config.max_position_embeddings} positions, "
         f"S = {config.type_vocab_size} segments, E = {config.table_width} numbers an embedding. "
         "The rectangles add up to it exactly; click one to go in."), _kinds_line(nodes))
-    components.chart(figures.anatomy_figure(nodes), "anatomy")
+    components.chart(figures.anatomy_figure(nodes), "anatomy",
+                     f"Parameters of {shell.short_name(name)}, part by part: area is their number")
     with st.expander("Every part with its formula"):
         rows = [(s.part, s.formula, f"{s.each:,}", str(s.times), f"{s.total:,}")
                 for s in figures.anatomy_table(config, heads)]

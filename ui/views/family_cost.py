@@ -35,11 +35,11 @@ def cost(here: Here) -> None:
     config = loaded.config
     which = controls.choice("Cost", ["operations", "memory", "time, measured here"], "cost")
     if which == "operations":
-        components.chart(figures.work_figure(config), "work")
+        components.chart(figures.work_figure(config), "work", "Operations of one pass by the length of a sentence")
         draw(small(_words("work", crossing=_crossing(config))))
         _numbers(here)
     elif which == "memory":
-        components.chart(figures.memory_figure(config), "memory")
+        components.chart(figures.memory_figure(config), "memory", "Memory for activations by the length of a sentence")
         draw(small(_words("memory")))
         _numbers(here)
     else:
@@ -83,11 +83,11 @@ def _time(here: Here, loaded: Loaded) -> None:
     measured = _measure(here.model, loaded)
     fit = measured.fit
     cross = f"{fit.crossover:,.0f} tokens" if fit.crossover < 1e6 else "no length that matters: no n² was seen"
-    components.chart(figures.time_figure(measured.lengths, fit), "time")
+    components.chart(figures.time_figure(measured.lengths, fit), "time", "Measured time by the length of a sentence")
     draw(small(_words("measured", where=measured.where, linear=1000 * fit.a, square=1e6 * fit.b, error=100 * fit.error,
                       cross=cross, positions=loaded.config.max_tokens)),
          small(_words("formula", crossing=_crossing(loaded.config))))
-    components.chart(figures.batch_figure(measured.batches), "batch")
+    components.chart(figures.batch_figure(measured.batches), "batch", "Measured time by the sentences in one batch")
     with st.expander("The numbers"):
         rows = [(f"{n:,}", f"{ms:.2f}", f"{float(fit.at(n)):.2f}") for n, ms in measured.lengths]
         draw(table("Time against length", ["tokens", "measured, ms", "fitted, ms"], rows, (0, 1, 2)))

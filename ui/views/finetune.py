@@ -155,7 +155,7 @@ def accuracy(together: list[RunView], newest: RunView) -> None:
     longest = max(runs.epochs_of(one) for one in together)
     figure = figures.accuracy_figure(curves, baselines, value, longest)
     figure.for_each_annotation(lambda level: level.update(text=level.text.replace("chance", name)))
-    components.chart(figure, "tune_accuracy")
+    components.chart(figure, "tune_accuracy", "Right on the test set by epoch")
     st.html(f'<p class="bw-small">{within_chance(len(data.test))}</p>')
     tables.show_growing(tables.Numbers("Right on the test set", ("way", "epoch", "right on the test set"), rows))
 

@@ -39,7 +39,8 @@ def errors(run: RunView, epoch: int) -> None:
     left, right = st.columns([1, 1.4], gap="large")
     with left:
         table = classification.confusion(found, classes)
-        components.chart(figures.confusion_figure(table, data.labels, components.ink()), "confusion")
+        components.chart(figures.confusion_figure(table, data.labels, components.ink()), "confusion",
+                         "True and given classes of the test sentences")
     wrong = classification.mistakes(found, classes)
     with right:
         st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class.</p>')
@@ -57,7 +58,7 @@ def calibration(run: RunView, epoch: int) -> None:
                                        runs.data_of(run).indices("test"))
     left, right = st.columns([1, 1.4], gap="large")
     with left:
-        components.chart(figures.calibration_figure(found), "calibration")
+        components.chart(figures.calibration_figure(found), "calibration", "How often it is right by how sure it is")
     with right:
         st.html(f'<p class="bw-result">Expected calibration error: {100 * found.error:.1f} %. A small point has few '
                 "examples behind it; their number is in the table.</p>")
@@ -101,14 +102,14 @@ def attention(run: RunView, epoch: int) -> None:
             st.html(f'<p class="bw-result"><strong>{name.capitalize()}</strong>: what [CLS] looks at, mean over '
                     "heads</p>")
             components.chart(figures.attention_figure(trace.attention_probs, trace.encoding.tokens), f"attend_{name}",
-                             attention_numbers(trace))
+                             attention_numbers(trace, number))
 
 
-def attention_numbers(trace: Trace) -> Numbers:
+def attention_numbers(trace: Trace, epoch: int) -> Numbers:
     """A row for each layer: the share of [CLS]'s attention that each token gets."""
     share = trace.attention_probs[:, :, 0, :].mean(axis=1)  # (L, Tk)
     names = [f"{n} {token}" for n, token in enumerate(trace.encoding.tokens)]
-    return Numbers("What [CLS] looks at, mean over heads", ("layer", *names),
+    return Numbers(f"What [CLS] looks at, mean over heads, epoch {epoch}", ("layer", *names),
                    [(n + 1, *row) for n, row in enumerate(share.tolist())])
 
 

@@ -56,12 +56,13 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
     left, right = st.columns([1.15, 1])
     with left:
         figure = figures.accuracy_figure(shown, accuracy_levels(levels), steps)
-        components.chart(figure.update_layout(showlegend=True), "accuracy")  # also one run alone is named
+        figure.update_layout(showlegend=True)  # also one run alone is named
+        components.chart(figure, "accuracy", "Held-out words guessed right by step")
         counts = (run or under).folder.values("scored") if run or under else None
         if counts:
             st.html(f'<p class="bw-small">{what_is_scored(**counts)}</p>')
     with right:
-        components.chart(figures.loss_figure(shown, loss_levels(levels), steps), "loss")
+        components.chart(figures.loss_figure(shown, loss_levels(levels), steps), "loss", "Loss by step")
     thirds = st.columns(3)
     kinds = (("nsp_loss", "NSP loss (nats)", False), ("lr", "learning rate", False),
              ("gradient", "gradient norm", True))
@@ -70,7 +71,7 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
             if curve == "nsp_loss" and not any(one.spec.nsp for one in (run, under) if one):
                 notices.note("No NSP loss to draw: this run leaves it out.")
             else:
-                components.chart(figures.small_figure(shown, curve, title, steps, log), curve)
+                components.chart(figures.small_figure(shown, curve, title, steps, log), curve, f"{title} by step")
     numbers(shown)
 
 

@@ -50,7 +50,8 @@ def draw(here: Here) -> Here:
     if len(reading.tokens) > ON_MAP:
         notices.note(f"The map shows the first {ON_MAP} tokens of {len(reading.tokens)}; the table has them all.")
     tokens = [token.token for token in reading.tokens[:ON_MAP]]
-    components.chart(figures.label_figure(probabilities[:ON_MAP], tokens, reading.labels), "ner_map")
+    components.chart(figures.label_figure(probabilities[:ON_MAP], tokens, reading.labels), "ner_map",
+                     "Probability of each label for each token")
     tasks_layer.of_entities(here)
     return here
 
