@@ -11,7 +11,7 @@ import pytest
 from bert_core.config import BertConfig
 from bert_core.figures import cost, embeddings, family, finetune, meaning, pretrain, tasks, theme
 from bert_core.measures.classification import Calibration
-from bert_core.measures.cost import Fit, activation_memory, forward_work
+from bert_core.measures.cost import Fit, Timing, activation_memory, forward_work
 from bert_core.measures.meaning import ByLayer, Occurrence
 from bert_core.measures.similarity import RandomPairs
 
@@ -198,10 +198,11 @@ def test_positions_end_where_the_last_token_s_does():
 
 
 def test_batches_are_words_and_both_times_are_said():
-    figure = cost.batch_figure([(1, 3.0), (5, 10.0)])
-    assert (list(figure.data[0].y), list(figure.data[0].customdata)) == ([3.0, 2.0], [3.0, 10.0])
+    figure = cost.batch_figure([Timing(1, 3.0, 1), Timing(5, 10.0, 3)])
+    assert (list(figure.data[0].y), list(figure.data[0].customdata)) == (
+        [3.0, 2.0], [[3.0, "1 run"], [10.0, "3 runs"]])
     assert figure.layout.xaxis.type == "category"
-    linear, *_ = cost.time_figure([(10, 30.0), (20, 100.0)], Fit(1.5, 0.2, 0.0)).data
+    linear, *_ = cost.time_figure([Timing(10, 30.0, 3), Timing(20, 100.0, 3)], Fit(1.5, 0.2, 0.0)).data
     assert (linear.y[0], linear.y[-1]) == pytest.approx((15, 30))
 
 

@@ -11,7 +11,7 @@ import pytest
 from bert_core.config import BertConfig
 from bert_core.figures import class_poll, cls, cost, family, finetune, meaning, tasks, theme
 from bert_core.measures import poll
-from bert_core.measures.cost import Fit
+from bert_core.measures.cost import Fit, Timing
 from bert_core.measures.meaning import Occurrence, Projection
 from bert_core.measures.probe import Probe
 from bert_core.measures.similarity import RandomPairs
@@ -177,12 +177,14 @@ def test_where_the_curves_cross_and_positions_end_is_marked():
 
 
 def test_measured_times_stand_beside_both_parts_of_the_fit():
-    linear, square, both, measured = cost.time_figure([(10, 30.0), (20, 100.0)], Fit(1.0, 0.2, 0.0)).data
+    linear, square, both, measured = cost.time_figure(
+        [Timing(10, 30.0, 3), Timing(20, 100.0, 1)], Fit(1.0, 0.2, 0.0)).data
     assert (list(measured.x), list(measured.y)) == ([10, 20], [30.0, 100.0])
+    assert list(measured.customdata) == ["3 runs", "1 run"]
     assert (linear.x[0], linear.x[-1]) == (10, 20)
     assert (linear.y[-1], square.y[-1], both.y[-1]) == pytest.approx((20, 80, 100))
-    bar = cost.batch_figure([(1, 3.0), (4, 6.0)]).data[0]
-    assert (list(bar.x), list(bar.customdata)) == (["1", "4"], [3.0, 6.0])
+    bar = cost.batch_figure([Timing(1, 3.0, 2), Timing(4, 6.0, 1)]).data[0]
+    assert (list(bar.x), list(bar.customdata)) == (["1", "4"], [[3.0, "2 runs"], [6.0, "1 run"]])
 
 
 def test_parts_of_the_treemap_have_the_colour_of_their_kind_and_their_share():
