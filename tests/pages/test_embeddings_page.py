@@ -25,7 +25,8 @@ def added_up(arrays: dict[str, np.ndarray]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("asked", [
-    {"text": TEXT, "pair": PAIR}, {"text": LONG}, {"text": TEXT, "order": "reversed"}, {"text": TEXT, "off": "segment"}])
+    {"text": TEXT, "pair": PAIR}, {"text": LONG}, {"text": TEXT, "order": "reversed"},
+    {"text": TEXT, "off": "segment"}])
 def test_strips_are_the_traces_arrays_and_add_up_to_the_last_bit(asked):
     at = visit("embeddings", cell="3,7", **asked)
     is_ready(at)
