@@ -107,6 +107,8 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
         look = _sense_look(senses.index(line.sense)) if line.own else PAIR_LINES[line.name]
         figure.add_scatter(x=x, y=line.values, **_look(line, look) | (_end_mark(line, look) if several else {}))
     theme.style(figure, "layer", "cosine", height=480)
+    if several:  # room for the numbers behind the lines, and for the longer legend of a narrow page
+        figure.update_layout(margin_r=40, height=480 + 20 * sum(line.own > 0 for line in lines))
     figure.update_xaxes(type="category")
     drawn = (baseline.mean - baseline.spread, to_static, *(line.values for line in lines))
     lowest = min(float(np.nanmin(values, initial=1.0)) for values in drawn)

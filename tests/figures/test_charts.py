@@ -116,12 +116,16 @@ def test_several_places_of_a_visitor_have_the_colour_of_the_sense_and_their_numb
     pair = meaning.Line("the word in two places", np.array([0.9, 0.8]), 1)
     lines = [meaning.Line(f"yours {own} and “{sense}”", np.array([0.6, 0.5]), 2, own, sense)
              for own in (1, 2) for sense in ("x", "y")]
-    pairs, *own = drawn_lines(lines=(pair, *lines)).data[2:]
+    figure = drawn_lines(lines=(pair, *lines))
+    pairs, *own = figure.data[2:]
     assert (pairs.name, pairs.mode) == ("the word in two places (1 pair)", "lines+markers")
     assert [line.line.color for line in own] == [*theme.KINDS[:2], *theme.KINDS[:2]]
     assert [[text.strip() for text in line.text] for line in own] == [["", "1"], ["", "1"], ["", "2"], ["", "2"]]
     assert len(own[0].text[1]) < len(own[2].text[1])  # at one height they stand beside each other
     assert {line.mode for line in own} == {"lines+markers+text"}
+    one, plain = drawn_lines(lines=lines[:2]).layout, drawn_lines(lines=(pair,)).layout
+    assert one.height == plain.height < figure.layout.height
+    assert one.margin.r == plain.margin.r < figure.layout.margin.r
 
 
 def test_without_a_static_vector_there_is_no_line_of_it_and_nought_is_always_seen():
