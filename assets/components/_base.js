@@ -324,7 +324,7 @@ function drawMap(context, x, y, width, height, rows, columns, colour) {
 // --- token chips -------------------------------------------------------------
 
 // Draw tokens as chips into `parent`. chips: [{t: text, k: kind, v?: 0..1,
-// l?: label below, i?: position}]; kind 'special', 'mask', 'sub' or 'word'.
+// l?: label below, i?: position, at?: its place where that is no token's}]; kind 'special', 'mask', 'sub' or 'word'.
 // options: {select: 'none'|'one'|'many', opens: chosen to be looked at, not hidden, selected: Set, label, fixed: Set,
 // onSelect(Set), onHover(index|null)}. One tab stop; arrows move; Enter and
 // Space choose.
@@ -378,7 +378,7 @@ const KIND_WORDS = { special: "special token", mask: "mask", sub: "subword", wor
 
 function describeChip(chip, n) {
   const kind = KIND_WORDS[chip.k];
-  return `${chip.t}${kind ? `, ${kind}` : ""}, position ${chip.i ?? n}${chip.l ? `, ${chip.l}` : ""}`;
+  return `${chip.t}${kind ? `, ${kind}` : ""}, ${chip.at ?? `position ${chip.i ?? n}`}${chip.l ? `, ${chip.l}` : ""}`;
 }
 
 function chipEvents(parent, chips, options, active) {

@@ -3,11 +3,14 @@
 const STRIPS = ["token", "segment", "position", "sum", "output"];
 const NAMES = { token: "token", segment: "segment", position: "position", sum: "= sum", output: "LayerNorm" };
 const BLOCK_GAP = 16;
+// In so many decimals the float32 values hold, and who adds them up by hand gets the same.
+const DECIMALS = 5;
 let STRIP = 17, NAME_WIDTH = 96, HEAD = 24;
 
 export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
+  state.arrays.sum = sumOf(state);
   state.strips = STRIPS.filter((name) => state.arrays[name]);
   state.width = state.arrays.sum.shape[1];
   const cell = { t: Math.min(state.cell[0], state.tokens.length - 1), d: Math.min(state.cell[1], state.width - 1) };
@@ -27,8 +30,7 @@ export default function (component) {
     const { element, context } = canvas(spacer, "bw-strips", width, height,
       `Embedding values of ${state.tokens.length} tokens in ${state.width} dimensions; arrow keys move from cell to cell`);
     drawBlocks(context, state, look, width, height, block, scroller.scrollTop, cell);
-    key.textContent = `Blue is negative, red positive, faint near 0. Addends and sum: ±${formatNumber(state.limit)}; after LayerNorm: ±${formatNumber(state.output_limit)}.`
-      + (state.decimals < 6 ? " For so long a text the values come rounded to about three digits." : "");
+    key.textContent = `Blue is negative, red positive, faint near 0. Addends and sum: ±${formatNumber(state.limit)}; after LayerNorm: ±${formatNumber(state.output_limit)}.`;
     return { element, block, width };
   };
   let listed = cell.t; // the token whose numbers the table holds
@@ -71,9 +73,22 @@ export default function (component) {
   onWidthChange(spacer, draw);
 }
 
+// Of an addend each different row comes once; `NAME_at` says which one a token has.
 function value(state, strip, t, d) {
-  const array = state.arrays[strip];
-  return d < array.shape[1] ? array.data[t * array.shape[1] + d] : NaN;
+  const array = state.arrays[strip], row = state.arrays[`${strip}_at`]?.data[t] ?? t;
+  return d < array.shape[1] ? array.data[row * array.shape[1] + d] : NaN;
+}
+
+// The model's own sum, to the last bit: float32 added up in its order.
+function sumOf({ arrays, tokens }) {
+  const width = arrays.token.shape[1], data = new Float32Array(tokens.length * width);
+  for (const strip of STRIPS.filter((name) => arrays[`${name}_at`])) {
+    const rows = arrays[strip].data;
+    arrays[`${strip}_at`].data.forEach((row, t) => {
+      for (let d = 0; d < width; d++) data[t * width + d] += rows[row * width + d];
+    });
+  }
+  return { shape: [tokens.length, width], data };
 }
 
 function drawBlocks(context, state, look, width, height, block, top, cell) {
@@ -107,11 +122,10 @@ function keepInSight(scroller, top, block) {
   if (top + block > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + block - scroller.clientHeight;
 }
 
-// The chosen cell's addends, its sum, and LayerNorm worked out term by term: in so many digits that who adds them up
-// by hand gets the same; of a long text fewer digits came.
+// The chosen cell's addends, its sum, and LayerNorm worked out term by term.
 function readCell(readout, state, cell) {
   const { t, d } = cell;
-  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(state.decimals)}`;
+  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(DECIMALS)}`;
   const term = (strip) => {
     const span = make("span", `bw-term bw-term-${strip}`);
     span.append(make("b", "", signed(value(state, strip, t, d))), make("span", "", NAMES[strip].replace("= ", "")));
@@ -134,5 +148,5 @@ function normLine(state, t, d, signed) {
   const sd = Math.sqrt(row.reduce((a, b) => a + (b - mean) ** 2, 0) / width + state.epsilon);
   const weight = state.arrays.weight.data[d], bias = state.arrays.bias.data[d];
   const done = ((row[d] - mean) / sd) * weight + bias;
-  return `LayerNorm: (${signed(row[d])} − mean ${signed(mean)}) / deviation ${sd.toFixed(state.decimals)} × weight ${weight.toFixed(state.decimals)} + bias ${signed(bias)} = ${signed(done)}`;
+  return `LayerNorm: (${signed(row[d])} − mean ${signed(mean)}) / deviation ${sd.toFixed(DECIMALS)} × weight ${weight.toFixed(DECIMALS)} + bias ${signed(bias)} = ${signed(done)}`;
 }

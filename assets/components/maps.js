@@ -35,8 +35,11 @@ export default function (component) {
   onThemeChange(parentElement, draw);
 }
 
+// Of a symmetric map only the lower triangle may come (panel.triangle): as exact in half the bytes.
 function cell(state, panel, r, c) {
-  return state.arrays[panel.name].data[r * state.columns.length + c] * (panel.scale ?? 1);
+  const [low, high] = r < c ? [r, c] : [c, r];
+  const at = panel.triangle ? (high * (high + 1)) / 2 + low : r * state.columns.length + c;
+  return state.arrays[panel.name].data[at] * (panel.scale ?? 1);
 }
 
 function mapPanel(panel, state, look, cursor, move) {

@@ -11,7 +11,7 @@ export default function (component) {
     return box;
   };
   const words = child(step("bw-words-step", "1  Normalise and split into words", state.normal_note), "div", "bw-row");
-  chipRow(words, state.words.map((word, n) => ({ t: word.normal, k: word.special ? "mask" : "word", i: n, l: word.changed ? `was ${word.raw}` : "" })), {
+  chipRow(words, state.words.map((word, n) => ({ t: word.normal, k: word.special ? "mask" : "word", at: `word ${n + 1}`, l: word.changed ? `was ${word.raw}` : "" })), {
     select: "one", opens: true, selected: new Set(state.word === null ? [] : [state.word]), label: "Words; choose one to see its look-ups",
     onSelect: (after, n) => send(component, { selected: [n] }),
   });

@@ -8,8 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bert_core.config import BertConfig
+from bert_core.counting import counted
 from bert_core.figures import theme
-from bert_core.measures.cost import Fit, Memory, Work, activation_memory, crossover, forward_work
+from bert_core.measures.cost import Fit, Memory, Timing, Work, activation_memory, crossover, forward_work
 
 #: Lengths of the curves, in tokens.
 LENGTHS = tuple(int(n) for n in np.unique(np.geomspace(16, 4096, 40).round()))
@@ -22,19 +23,19 @@ _PARTS = {
 
 
 def work_info(config: BertConfig) -> list[Work]:
-    """Operations at each of LENGTHS, without the vocabulary projection."""
+    """Operations of the layers at each of LENGTHS."""
     return [forward_work(config, n) for n in LENGTHS]
 
 
 def work_figure(config: BertConfig) -> go.Figure:
-    """GFLOP of one forward pass against length, by part, with the crossovers."""
+    """GFLOP of the layers in one forward pass against length, by part, with the crossovers."""
     works, figure = work_info(config), go.Figure()
     for part in ("feed_forward", "projections", "scores"):
         name, colour = _PARTS[part]
         figure.add_scatter(x=LENGTHS, y=[getattr(w, part) / 1e9 for w in works], name=name, mode="lines",
                            line={"color": colour, "width": 3},
                            hovertemplate="%{x} tokens: %{y:.3g} GFLOP<extra>" + name + "</extra>")
-    theme.style(figure, x="length, tokens", y="operations of one pass, GFLOP", height=440)
+    theme.style(figure, x="length, tokens", y="operations of the layers, GFLOP", height=440)
     _log_axes(figure, config)
     for at, label, side in zip(crossover(config), (" n = I", "n = I − 2D "), ("left", "right")):
         if LENGTHS[0] < at < LENGTHS[-1]:
@@ -73,9 +74,9 @@ def _log_axes(figure: go.Figure, config: BertConfig) -> go.Figure:
     return figure
 
 
-def time_figure(measured: Sequence[tuple[int, float]], fit: Fit) -> go.Figure:
+def time_figure(measured: Sequence[Timing], fit: Fit) -> go.Figure:
     """Measured milliseconds against length with the fitted a n + b n²."""
-    lengths, times = zip(*measured, strict=True)
+    lengths, times, runs = zip(*measured, strict=True)
     curve = np.linspace(lengths[0], lengths[-1], 80)
     figure = go.Figure()
     figure.add_scatter(x=curve, y=fit.a * curve, name="a n", mode="lines",
@@ -86,17 +87,18 @@ def time_figure(measured: Sequence[tuple[int, float]], fit: Fit) -> go.Figure:
                        line={"color": theme.BOTH_WAYS, "width": 3})
     figure.add_scatter(x=lengths, y=times, name="measured", mode="markers",
                        marker={"color": theme.BOTH_WAYS, "size": 11, "symbol": "circle-open", "line": {"width": 3}},
-                       hovertemplate="%{x} tokens: %{y:.1f} ms<extra></extra>")
+                       customdata=[counted(count, "run") for count in runs],
+                       hovertemplate="%{x} tokens: %{y:.1f} ms, %{customdata}<extra></extra>")
     return theme.style(figure, x="length, tokens", y="one forward pass, ms", height=420)
 
 
-def batch_figure(measured: Sequence[tuple[int, float]]) -> go.Figure:
+def batch_figure(measured: Sequence[Timing]) -> go.Figure:
     """Milliseconds a sentence against sentences in one batch."""
-    sizes, times = zip(*measured, strict=True)
     figure = go.Figure(go.Bar(
-        x=[str(size) for size in sizes], y=[ms / size for size, ms in measured], customdata=times,
-        marker={"color": theme.BOTH_WAYS},
-        hovertemplate="%{x} together: %{y:.1f} ms each, %{customdata:.1f} ms in all<extra></extra>",
+        x=[str(one.size) for one in measured], y=[one.ms / one.size for one in measured],
+        customdata=[(one.ms, counted(one.runs, "run")) for one in measured], marker={"color": theme.BOTH_WAYS},
+        hovertemplate="%{x} together: %{y:.1f} ms each, %{customdata[0]:.1f} ms in all, %{customdata[1]}"
+                      "<extra></extra>",
     ))
     theme.style(figure, x="sentences in one batch", y="time per sentence, ms", height=320)
     return figure.update_xaxes(type="category")  # plotly takes the words for numbers otherwise

@@ -9,21 +9,33 @@ import numpy as np
 from bert_core.trace import Trace
 
 #: Trace part -> name in the component.
-STRIPS = {"token_embeddings": "token", "segment_embeddings": "segment", "position_embeddings": "position",
-          "embedding_sum": "sum", "embedding_output": "output"}
-#: Up to so many tokens the values travel as float32, beyond as float16.
-EXACT_TOKENS = 128
+ADDENDS = {"token_embeddings": "token", "segment_embeddings": "segment", "position_embeddings": "position"}
+STRIPS = {**ADDENDS, "embedding_sum": "sum", "embedding_output": "output"}
 
 
 def strip_arrays(trace: Trace) -> dict[str, np.ndarray]:
     """Name -> (T, E) values of each strip that the model has."""
-    exact = np.float32 if len(trace) <= EXACT_TOKENS else np.float16
-    return {name: getattr(trace, part).astype(exact) for part, name in STRIPS.items() if trace.has(part)}
+    return {name: getattr(trace, part).astype(np.float32) for part, name in STRIPS.items() if trace.has(part)}
 
 
-def strip_decimals(arrays: dict[str, np.ndarray]) -> int:
-    """Decimals that hold in a readout of these values: float16 keeps about three."""
-    return 6 if arrays["sum"].dtype == np.float32 else 3
+def sent_arrays(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the component needs to have every strip, exactly and in few bytes.
+
+    Of an addend each different row (N, E) once, and under its name with `_at` which of them stands at each token,
+    (T,) uint16. The sum is left out: added up in this order, in float32, the addends give it to the last bit.
+    """
+    sent = {"output": arrays["output"]}
+    for name in ADDENDS.values():
+        if name in arrays:
+            sent[name], sent[f"{name}_at"] = _distinct(arrays[name])
+    return sent
+
+
+def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each different row once, in the order they come, and the number of the one at each place."""
+    first: dict[bytes, int] = {}
+    places = [first.setdefault(row.tobytes(), len(first)) for row in rows]
+    return rows[np.unique(places, return_index=True)[1]], np.array(places, dtype=np.uint16)
 
 
 def strip_limits(arrays: dict[str, np.ndarray]) -> dict[str, float]:
@@ -45,9 +57,9 @@ def settings_name(off: tuple[str, ...], kind: str) -> str:
 
 
 def similarity_data(cosines: np.ndarray) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and array of the component `maps`: (P, P) cosines of position embeddings."""
+    """Header and array of the component `maps`: (P, P) cosines of position embeddings, the lower triangle by rows."""
     names = [str(n) for n in range(len(cosines))]
     header = {"rows": names, "columns": names, "row_word": "position", "column_word": "position", "size": 640,
               "caption": "Cosine of position embeddings",
-              "panels": [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0}]}
-    return header, {"cosine": cosines.astype(np.float16)}
+              "panels": [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0, "triangle": True}]}
+    return header, {"cosine": cosines[np.tril_indices(len(cosines))].astype(np.float32)}

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from bert_core.facts import known_sizes, read_facts
 from bert_core.load import Loaded
-from bert_core.measures.cost import activation_memory, forward_work, generation_work
+from bert_core.measures.cost import activation_memory, forward_work, generation_work, head_work
 from bert_core.model import Model
 
 
@@ -73,9 +73,12 @@ def _sinusoid(loaded: Loaded, _: str) -> str:
 
 
 def _prefix(loaded: Loaded, _: str) -> str:
+    layers = forward_work(loaded.config, 64).total
+    if not loaded.model.heads & {"mlm", "lm"}:  # it writes nothing
+        return f"The layers over 64 tokens: {layers / 1e9:.2f} GFLOP both ways, and as many one way."
     again, kept = generation_work(loaded.config, 64)
-    one = forward_work(loaded.config, 64).total
-    return (f"One pass over 64 tokens: {one / 1e9:.2f} GFLOP both ways, and as many one way. "
+    one = layers + head_work(loaded.config, 64)
+    return (f"One pass over 64 tokens, with a guess at each: {one / 1e9:.2f} GFLOP both ways, and as many one way. "
             f"To write 64 tokens one by one: {again / 1e9:.1f} GFLOP anew each time, {kept / 1e9:.2f} with a KV cache.")
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from html import escape
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
+from bert_core.counting import counted
 from bert_core.figures import theme
 from bert_core.figures.cls import layer_names
 from bert_core.measures.meaning import ByLayer, Occurrence, Projection
@@ -20,48 +20,69 @@ from bert_core.trace import Array
 #: Marks of senses, in the order of their names, as theme.KINDS are their colours.
 SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 YOURS = "yours"
-#: Colour and mark of the lines by layer that are pairs of shipped sentences.
+#: Colour and mark of the lines by layer that are pairs of no one sense and occurrence.
 PAIR_LINES = {"same sense": (theme.SAME_SENSE, "circle"), "the word in two sentences": (theme.SAME_SENSE, "circle"),
+              "the word in two places": (theme.SAME_SENSE, "circle"),
               "different senses": (theme.OTHER_SENSE, "circle-open")}
+#: Occurrences in the visitor's sentences that have lines of their own.
+MOST_OWN = 3
 
 #: Most sentences whose matrix has room for numbers.
 MOST_NUMBERED = 9
 
 
 class Line(NamedTuple):
-    """One line of the chart by layer: name, (L+1,) cosines, how many it is the mean of."""
+    """One line of the chart by layer.
+
+    Attributes:
+        values: (L+1,) cosines.
+        count: how many pairs it is the mean of.
+        own: which of the visitor's occurrences is compared, counted from 1; 0 for pairs of others.
+        sense: what it is compared with.
+    """
 
     name: str
     values: Array
     count: int
+    own: int = 0
+    sense: str = ""
 
 
 def layer_lines(by_layer: ByLayer, senses: Sequence[str]) -> list[Line]:
     """The lines that the chart shows, as means over pairs.
 
     Args:
-        senses: of each occurrence; YOURS for the visitor's own sentences,
-            which are compared with each sense and don't count as one.
+        senses: of each occurrence; YOURS for those in the visitor's own sentences. Each of these, up to MOST_OWN, is
+            compared with each sense by itself, and with one another where there is nothing else.
     """
-    lines = []
     left, right = by_layer.pairs.T
     mine = np.array([sense == YOURS for sense in senses])
     known = ~mine[left] & ~mine[right]
-    several = len(set(senses) - {YOURS}) > 1
-    if several:
+    named = sorted(set(senses) - {YOURS})
+    if len(named) > 1:
         same = np.array([senses[a] == senses[b] for a, b in zip(left, right)])
-        lines += _mean_line("same sense", by_layer.cosines, known & same)
-        lines += _mean_line("different senses", by_layer.cosines, known & ~same)
+        lines = [*_mean_line("same sense", by_layer.cosines, known & same),
+                 *_mean_line("different senses", by_layer.cosines, known & ~same)]
+    elif named:
+        lines = _mean_line("the word in two sentences", by_layer.cosines, known)
     else:
-        lines += _mean_line("the word in two sentences", by_layer.cosines, known)
-    for sense in sorted(set(senses) - {YOURS}):
-        with_sense = np.array([sense in (senses[a], senses[b]) for a, b in zip(left, right)])
-        lines += _mean_line(f"your sentence and “{sense}”", by_layer.cosines, (mine[left] ^ mine[right]) & with_sense)
+        lines = _mean_line("the word in two places", by_layer.cosines, ~known)
+    for own, one in enumerate(np.flatnonzero(mine)[:MOST_OWN], 1):
+        name = own_name(own) if mine.sum() > 1 else "your sentence"
+        for sense in named:
+            of_sense = np.array([s == sense for s in senses])
+            compared = ((left == one) & of_sense[right]) | ((right == one) & of_sense[left])
+            lines += _mean_line(f"{name} and “{sense}”", by_layer.cosines, compared, own, sense)
     return lines
 
 
-def _mean_line(name: str, cosines: Array, chosen: Array) -> list[Line]:
-    return [Line(name, cosines[:, chosen].mean(axis=1), int(chosen.sum()))] if chosen.any() else []
+def own_name(own: int) -> str:
+    """What one of several occurrences in the visitor's sentences is called; they are counted from 1."""
+    return f"yours {own}"
+
+
+def _mean_line(name: str, cosines: Array, chosen: Array, own: int = 0, sense: str = "") -> list[Line]:
+    return [Line(name, cosines[:, chosen].mean(axis=1), int(chosen.sum()), own, sense)] if chosen.any() else []
 
 
 def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs) -> go.Figure:
@@ -80,11 +101,14 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
         figure.add_scatter(
             x=x, y=to_static, name="with its own static vector", mode="lines",
             hovertemplate=_hover("its static vector"), line={"color": theme.TOKEN, "dash": "dot", "width": 2.5})
-    senses = (_sense_look(n) for n in count())
+    senses = sorted({line.sense for line in lines if line.own})
+    several = any(line.own > 1 for line in lines)
     for line in lines:
-        own = line.name not in PAIR_LINES
-        figure.add_scatter(x=x, y=line.values, **_look(line, next(senses) if own else PAIR_LINES[line.name], own))
+        look = _sense_look(senses.index(line.sense)) if line.own else PAIR_LINES[line.name]
+        figure.add_scatter(x=x, y=line.values, **_look(line, look) | (_end_mark(line, look) if several else {}))
     theme.style(figure, "layer", "cosine", height=480)
+    if several:  # room for the numbers behind the lines, and for the longer legend of a narrow page
+        figure.update_layout(margin_r=40, height=480 + 20 * sum(line.own > 0 for line in lines))
     figure.update_xaxes(type="category")
     drawn = (baseline.mean - baseline.spread, to_static, *(line.values for line in lines))
     lowest = min(float(np.nanmin(values, initial=1.0)) for values in drawn)
@@ -96,15 +120,25 @@ def _sense_look(n: int) -> tuple[str, str]:
     return theme.KINDS[n % len(theme.KINDS)], SYMBOLS[n % len(SYMBOLS)]
 
 
-def _look(line: Line, look: tuple[str, str], own: bool) -> dict:
-    """How a line is drawn: the visitor's sentence thinner, dashed, with the mark of the sense beside it."""
+def _look(line: Line, look: tuple[str, str]) -> dict:
+    """How a line is drawn: the visitor's thinner, dashed, with the mark of the sense beside it."""
     colour, symbol = look
+    own = line.own > 0
     return {
-        "name": line.name if own else f"{line.name} ({line.count} pairs)", "mode": "lines+markers",
+        "name": line.name if own else f"{line.name} ({counted(line.count, 'pair')})", "mode": "lines+markers",
         "line": {"color": colour, "width": 2.5 if own else 4, "dash": "dashdot" if own else "solid"},
         "marker": {"size": 9, "symbol": symbol, "line": {"width": 2.5, "color": colour}},
         "hovertemplate": _hover(line.name),
     }
+
+
+def _end_mark(line: Line, look: tuple[str, str]) -> dict:
+    """The number at the end of a line that tells one of the visitor's occurrences from another, each in its column."""
+    if not line.own:
+        return {}
+    number = "\u00a0" * (3 * line.own - 2) + str(line.own)
+    return {"mode": "lines+markers+text", "text": [*[""] * (len(line.values) - 1), number],
+            "textposition": "middle right", "textfont": {"size": 16, "color": look[0]}, "cliponaxis": False}
 
 
 def _hover(name: str) -> str:
@@ -136,9 +170,17 @@ def map_figure(
     return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one direction's distances look longer
 
 
+def excerpt(one: Occurrence) -> tuple[str, int, int]:
+    """The sentence, of a long one what stands around the word, and the word's start and end in it."""
+    if len(one.text) <= 240:
+        return one.text, one.start, one.end
+    first = max(0, one.start - 100)
+    return f"… {one.text[first:one.end + 100]} …", one.start - first + 2, one.end - first + 2
+
+
 def _wrapped(one: Occurrence) -> str:
     """The sentence for a hover label, wrapped, and escaped because plotly reads a little HTML."""
-    text = one.text if len(one.text) <= 240 else "… " + one.text[max(0, one.start - 100):one.end + 100] + " …"
+    text, _, _ = excerpt(one)
     return "<br>".join(escape(line) for line in textwrap.wrap(text, 48))
 
 

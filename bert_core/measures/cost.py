@@ -22,6 +22,8 @@ from bert_core.load import Loaded
 
 #: Tokens of each sentence when batches are measured.
 BATCH_TOKENS = 32
+#: Runs of each size, of which the fastest counts, where the time suffices.
+REPEATS = 3
 FP32_BYTES = 4
 
 
@@ -39,13 +41,20 @@ class Work(NamedTuple):
 
 
 def forward_work(config: BertConfig, tokens: int) -> Work:
-    """Operations of one pass over `tokens`, heads left out."""
+    """Operations of the layers in one pass over `tokens`, heads left out."""
     n, d, i, layers = tokens, config.hidden_size, config.intermediate_size, config.num_hidden_layers
     return Work(
         projections=8.0 * n * d * d * layers,
         scores=4.0 * n * n * d * layers,
         feed_forward=4.0 * n * d * i * layers,
     )
+
+
+def head_work(config: BertConfig, tokens: int) -> float:
+    """Operations of the vocabulary head at so many tokens, in FLOP: 2 D E + 2 E V each; 2 D V in GPT-2's."""
+    d, e, vocabulary = config.hidden_size, config.table_width, config.vocab_size
+    transform = 0.0 if config.model_type == "gpt2" else 2.0 * d * e
+    return tokens * (transform + 2.0 * e * vocabulary)
 
 
 class Crossover(NamedTuple):
@@ -94,19 +103,21 @@ def generation_work(config: BertConfig, tokens: int) -> tuple[float, float]:
     """Operations for writing n tokens one by one: without and with a KV cache, in FLOP.
 
     Without, each new token runs the whole prefix again, as BERT must; with, a
-    causal model computes one row and reads the kept keys and values.
+    causal model computes one row and reads the kept keys and values. Either
+    way each token is chosen by the vocabulary head at one place.
     """
     again = sum(forward_work(config, n).total for n in range(1, tokens + 1))
     d, i, layers = config.hidden_size, config.intermediate_size, config.num_hidden_layers
     kept = sum(layers * (8.0 * d * d + 4.0 * n * d + 4.0 * d * i) for n in range(1, tokens + 1))
-    return again, kept
+    chosen = head_work(config, tokens)
+    return again + chosen, kept + chosen
 
 
 class Fit(NamedTuple):
     """time(n) = a n + b n^2, least squares on relative errors, a and b at least 0.
 
-    Units are those of the times given; `error` is the root mean square of
-    (fitted - measured) / measured.
+    Units are those of the times given; `error` is the mean of
+    |fitted - measured| / measured.
     """
 
     a: float
@@ -137,50 +148,60 @@ def fit_time(tokens: Sequence[int], times: Sequence[float]) -> Fit:
     if len(set(tokens)) < 2 or n.shape != t.shape or (t <= 0).any():
         raise ValueError(f"a fit needs two different lengths and positive times; got {len(n)} of them")
     rows = np.stack([n, n**2], axis=1) / t[:, None]
-    best: Fit | None = None
+    best, least = None, float("inf")
     for columns in ([0, 1], [0], [1]):
         found = np.zeros(2)
         found[columns] = np.linalg.lstsq(rows[:, columns], np.ones_like(t), rcond=None)[0]
-        error = float(np.sqrt(np.mean((rows @ found - 1.0) ** 2)))
-        if (found >= 0).all() and (best is None or error < best.error - 1e-12):
-            best = Fit(float(found[0]), float(found[1]), error)
+        off = rows @ found - 1.0
+        squares = float(np.mean(off**2))
+        if (found >= 0).all() and squares < least - 1e-12:
+            best, least = Fit(float(found[0]), float(found[1]), float(np.abs(off).mean())), squares
     assert best is not None, "with one positive column the fit is positive"
     return best
 
 
-def measure_time(run: Callable[[int], object], lengths: Sequence[int], repeats: int = 3,
-                 budget: float = 20.0) -> list[tuple[int, float]]:
-    """Milliseconds of run(n) for each length: the fastest of `repeats`, order rotated.
+class Timing(NamedTuple):
+    """How long one size took: the fastest of `runs`, in ms."""
+
+    size: int
+    ms: float
+    runs: int
+
+
+def measure_time(run: Callable[[int], object], sizes: Sequence[int], repeats: int = REPEATS,
+                 budget: float = 20.0) -> list[Timing]:
+    """Times of run(n) for each size: the fastest of up to `repeats`, order rotated.
 
     Args:
-        run: does the work for n tokens.
-        lengths: rising; those that no longer fit in the budget are left out.
+        run: does the work for n; once for the first size before any is timed, as what runs first is slower.
+        sizes: rising; those that no longer fit in the budget are left out.
         budget: seconds for everything.
     """
-    started, best = time.perf_counter(), dict.fromkeys(lengths, float("inf"))
+    started, taken = time.perf_counter(), {n: [] for n in sizes}
+    run(sizes[0])
     for turn in range(repeats):
-        for n in (*lengths[turn:], *lengths[:turn]):
+        for n in (*sizes[turn:], *sizes[:turn]):
             if time.perf_counter() - started > budget:
                 break
             before = time.perf_counter()
             run(n)
-            best[n] = min(best[n], (time.perf_counter() - before) * 1000)
-    return [(n, ms) for n, ms in best.items() if ms < float("inf")]
+            taken[n].append((time.perf_counter() - before) * 1000)
+    return [Timing(n, min(times), len(times)) for n, times in taken.items() if times]
 
 
 class Measured(NamedTuple):
     """Times of one model on this machine.
 
     Attributes:
-        lengths: (tokens, ms of one forward pass), one sentence.
+        lengths: one forward pass over so many tokens, one sentence.
         fit: a n + b n^2 through them, in ms.
-        batches: (sentences, ms for all of them), BATCH_TOKENS each.
+        batches: so many sentences together, BATCH_TOKENS each.
         where: device, threads and precision.
     """
 
-    lengths: list[tuple[int, float]]
+    lengths: list[Timing]
     fit: Fit
-    batches: list[tuple[int, float]]
+    batches: list[Timing]
     where: str
 
 
@@ -192,7 +213,8 @@ def measure_encoder(loaded: Loaded, lengths: Sequence[int], batches: Sequence[in
     by_batch = measure_time(lambda size: _run(loaded, size, BATCH_TOKENS), batches, budget=0.25 * budget)
     device = model.device.type.upper() if model.device.type != "cpu" else f"CPU, {torch.get_num_threads()} threads"
     where = f"{device} of {os.cpu_count()} cores, {str(model.dtype).removeprefix('torch.')}"
-    return Measured(by_length, fit_time(*zip(*by_length, strict=True)), by_batch, where)
+    fit = fit_time([one.size for one in by_length], [one.ms for one in by_length])
+    return Measured(by_length, fit, by_batch, where)
 
 
 def _run(loaded: Loaded, size: int, length: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -123,6 +124,12 @@ def first_occurrences(traces: Sequence[Trace], word: str) -> list[Occurrence]:
             found.append(occurrence(trace, number, start, end, positions))
             break
     return found
+
+
+def every_occurrence(traces: Sequence[Trace], word: str, most: int) -> list[Occurrence]:
+    """The word's occurrences in these sentences, also several in one; of many the first `most`."""
+    places = ((n, *place) for n, trace in enumerate(traces) for place in word_places(trace.encoding, word))
+    return [occurrence(traces[n], n, *place) for n, *place in islice(places, most)]
 
 
 def all_words(traces: Sequence[Trace]) -> list[Occurrence]:

@@ -113,6 +113,15 @@ def test_the_first_sentence_is_all_on_one_screen_of_a_laptop(visitor):
     holds(page, lambda: table.evaluate("box => box.scrollWidth <= box.clientWidth"))
 
 
+def test_a_chip_says_whether_its_number_counts_tokens_words_or_pieces(visitor):
+    page = visitor.open("tokens", text="Unbelievably, the dog")
+    expect(page.get_by_role("option", name="the, word 3")).to_have_count(1)  # behind the comma
+    expect(page.get_by_role("listitem", name="the, position ")).to_have_count(1)
+    page = visitor.open("tokens", text="the dog", view="Compare")
+    expect(page.get_by_role("listitem", name=", position")).to_have_count(0)
+    expect(page.get_by_role("list", name="Pieces by twin-bert").get_by_label("dog, piece 2")).to_have_count(1)
+
+
 def test_the_first_picture_is_all_on_one_screen_of_a_laptop(new_visitor):
     page = new_visitor(width=1366, height=768).open()
     chips = page.get_by_role("option")

@@ -14,7 +14,9 @@ from bert_core.load import load_model
 from bert_core.measures import compare
 from bert_core.measures.attention import head_numbers
 from bert_core.measures.compare import Readers
+from bert_core.measures.embeddings import position_table
 from bert_core.measures.predictions import gap_distribution
+from bert_core.measures.similarity import cosine_matrix
 from tests.browser.tables import table_says
 from tests.browser.waiting import PATIENCE, becomes
 from tests.payloads import drawn
@@ -79,14 +81,43 @@ def test_neurons_are_switched_off_or_give_twice_as_much(visitor, engine):
     visitor.no_traceback()
 
 
-def test_a_long_text_s_cell_is_read_in_the_digits_that_came(visitor, engine):
-    text = "the old dog barked " * 50
+#: Every dimension of the open token: the terms of the readout, and what LayerNorm gives worked out.
+EVERY_CELL = """async canvas => {
+  const read = () => canvas.getRootNode().querySelector(".bw-readout");
+  const found = [];
+  canvas.focus();
+  for (let n = 0; n < 384; n++) {
+    found.push([...[...read().querySelectorAll(".bw-term b")].map(term => term.textContent),
+      read().querySelector(".bw-norm").textContent.split(" = ")[1]].map(text => text.replace("−", "-")));
+    canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("text", [TEXT, "the old dog barked " * 50])
+def test_every_cell_s_digits_are_the_trace_s(visitor, engine, text):
     page = visitor.open("embeddings", text=text, cell="1,0")
-    worked_out = page.locator(".bw-norm").inner_text().replace("−", "-").split(" = ")[-1]
-    shown = page.locator(".bw-term-output b").inner_text().replace("−", "-")
-    assert shown == worked_out
-    exact = float(engine.run(TraceRequest(text)).embedding_output[1, 0])
-    assert float(shown) == pytest.approx(exact, abs=0.6 * 10.0 ** -len(shown.split(".")[1]))
+    trace = engine.run(TraceRequest(text))
+    strips = (trace.token_embeddings, trace.segment_embeddings, trace.position_embeddings, trace.embedding_sum,
+              trace.embedding_output)
+    shown = page.locator("canvas.bw-strips").evaluate(EVERY_CELL)
+    assert [row[:5] for row in shown] == [[f"{strip[1, d]:+.5f}" for strip in strips] for d in range(len(shown))]
+    assert [float(row[5]) for row in shown] == pytest.approx([float(row[4]) for row in shown], abs=1.1e-5)
+    assert np.mean([row[5] == row[4] for row in shown]) > 0.98
+
+
+def test_every_cosine_of_a_row_of_positions_has_its_four_digits(visitor, engine):
+    page = visitor.open("embeddings", view="Positions", text=TEXT)
+    cosines = cosine_matrix(position_table(engine.loaded().model))
+    canvas = page.locator("canvas.bw-map").first
+    for _ in range(40):
+        canvas.press("ArrowDown")
+    page.locator(".bw-numbers summary").first.click()
+    row = page.locator(".bw-numbers tbody tr").first.locator("td")
+    becomes(page, lambda: row.all_inner_texts()[0], "40")
+    shown = row.all_inner_texts()[1:]
+    assert [float(text) for text in shown] == pytest.approx(cosines[40], abs=5.01e-5)
 
 
 def test_maps_before_and_after_look_from_rows_to_columns(visitor, engine):

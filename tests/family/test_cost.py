@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import BertConfig as TheirConfig
+from transformers import BertLMHeadModel
 
 from bert_core import model as bert
 from bert_core.config import BertConfig
 from bert_core.figures import cost as figures
 from bert_core.load import load_model
+from bert_core.measures import cost
 from bert_core.measures.cost import (
+    Timing,
     activation_memory,
     crossover,
     fit_time,
     forward_work,
     generation_work,
+    head_work,
     measure_encoder,
     measure_time,
 )
@@ -24,13 +32,44 @@ from bert_core.trace import TraceRequest, run_batch
 BASE = BertConfig()
 
 
+def inputs_of(ids: torch.Tensor) -> bert.Inputs:
+    return bert.Inputs(ids, torch.zeros_like(ids), torch.ones_like(ids, dtype=torch.bool), torch.tensor([True]))
+
+
 def test_operations_are_those_that_pytorch_counts(tiny_bert):
     model = load_model(tiny_bert).model
-    ids = torch.arange(11)[None] % 50
-    inputs = bert.Inputs(ids, torch.zeros_like(ids), torch.ones_like(ids, dtype=torch.bool), torch.tensor([False]))
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        bert.encode(model, inputs)
+        bert.encode(model, inputs_of(torch.arange(11)[None] % 50))
     assert counter.get_total_flops() == forward_work(model.config, 11).total
+
+
+@pytest.mark.parametrize("name", ["BERT", "ALBERT", "ELECTRA, generator", "GPT-2"])
+def test_operations_of_the_vocabulary_head_are_those_that_pytorch_counts(family, name):
+    loaded = load_model(family(name))
+    hidden = torch.zeros(1, 11, loaded.config.hidden_size)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        loaded.model.module.lm_head(hidden) if name == "GPT-2" else bert.mlm_logits(loaded.model, hidden)
+    assert counter.get_total_flops() == head_work(loaded.config, 11)
+
+
+def test_writing_anew_takes_what_pytorch_counts(tiny_bert):
+    model = load_model(tiny_bert).model
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        for n in range(1, 8):
+            _, hidden = bert.encode(model, inputs_of(torch.arange(n)[None]))
+            bert.mlm_logits(model, hidden[:, -1])
+    assert counter.get_total_flops() == generation_work(model.config, 7)[0]
+
+
+def test_writing_with_a_cache_takes_what_pytorch_counts():
+    sizes = dict(vocab_size=83, hidden_size=15, num_hidden_layers=2, num_attention_heads=3, intermediate_size=28,
+                 is_decoder=True)
+    writer = BertLMHeadModel(TheirConfig(**sizes, attn_implementation="eager")).eval()
+    kept = None
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        for n in range(7):
+            kept = writer(torch.tensor([[n]]), past_key_values=kept, use_cache=True).past_key_values
+    assert counter.get_total_flops() == generation_work(BertConfig(**sizes), 7)[1]
 
 
 def test_crossovers_are_where_the_formulas_meet():
@@ -56,10 +95,10 @@ def test_memory_at_the_limit_matches_the_known_size():
 
 
 def test_a_cache_saves_all_but_the_new_token():
-    again, kept = generation_work(BASE, 64)
+    again, kept = (work - head_work(BASE, 64) for work in generation_work(BASE, 64))
     assert kept < again / 20
-    assert generation_work(BASE, 1)[0] == pytest.approx(forward_work(BASE, 1).total)
-    assert generation_work(BASE, 1)[1] == pytest.approx(forward_work(BASE, 1).total)
+    once = forward_work(BASE, 1).total + head_work(BASE, 1)
+    assert generation_work(BASE, 1) == pytest.approx((once, once))
 
 
 def test_fit_finds_what_made_the_times():
@@ -69,6 +108,13 @@ def test_fit_finds_what_made_the_times():
     assert fit.b == pytest.approx(0.0005)
     assert fit.crossover == pytest.approx(400)
     assert fit.error < 1e-9
+
+
+def test_how_far_off_a_fit_is_is_the_mean_of_its_distances():
+    lengths, times = np.array([16, 48, 128, 500]), np.array([4.0, 9.0, 50.0, 150.0])
+    fit = fit_time(lengths.tolist(), times.tolist())
+    assert fit.error == pytest.approx(np.mean(np.abs(fit.at(lengths) - times) / times))
+    assert fit.error > 0.1
 
 
 def test_fit_never_goes_below_zero():
@@ -83,18 +129,25 @@ def test_fit_needs_two_lengths_and_positive_times(lengths, times):
         fit_time(lengths, times)
 
 
-def test_measuring_stops_at_its_budget():
+def test_measuring_warms_up_and_counts_its_runs():
     seen = []
-    measure_time(seen.append, (1, 2, 3), repeats=2, budget=0.0)
-    assert seen == []
-    assert [n for n, _ in measure_time(seen.append, (1, 2), repeats=2, budget=5.0)] == [1, 2]
-    assert seen == [1, 2, 2, 1]
+    timed = measure_time(seen.append, (1, 2), repeats=2, budget=5.0)
+    assert [(one.size, one.runs) for one in timed] == [(1, 2), (2, 2)]
+    assert seen == [1, 1, 2, 2, 1]
+
+
+def test_measuring_stops_at_its_budget(monkeypatch):
+    seen, clock = [], itertools.count()
+    monkeypatch.setattr(cost.time, "perf_counter", lambda: float(next(clock)))
+    assert measure_time(seen.append, (1, 2, 3), repeats=2, budget=0.0) == []
+    timed = measure_time(seen.append, (1, 2, 3), repeats=2, budget=12.5)  # seconds, of which each run takes three
+    assert [(one.size, one.runs) for one in timed] == [(1, 1), (2, 2), (3, 1)]
 
 
 def test_encoder_is_measured_past_its_position_table(tiny_bert):
     measured = measure_encoder(load_model(tiny_bert), (8, 16, 64), (1, 2), budget=3.0)
-    assert [n for n, _ in measured.lengths] == [8, 16, 64]
-    assert [n for n, _ in measured.batches] == [1, 2]
+    assert [(one.size, one.runs) for one in measured.lengths] == [(8, 3), (16, 3), (64, 3)]
+    assert [(one.size, one.runs) for one in measured.batches] == [(1, 3), (2, 3)]
     assert "float32" in measured.where
 
 
@@ -107,5 +160,5 @@ def test_figures_draw_the_same_numbers():
     assert drawn.layout.yaxis.title.text == "activations of one sentence, MiB"
     assert memory["attention maps, n²"].y[at] * 2**20 == activation_memory(BASE, figures.LENGTHS[20]).attention
     fit = fit_time([8, 16], [1.0, 2.5])
-    assert figures.time_figure([(8, 1.0), (16, 2.5)], fit).data[3].y == (1.0, 2.5)
-    assert list(figures.batch_figure([(1, 3.0), (4, 6.0)]).data[0].y) == [3.0, 1.5]
+    assert figures.time_figure([Timing(8, 1.0, 3), Timing(16, 2.5, 3)], fit).data[3].y == (1.0, 2.5)
+    assert list(figures.batch_figure([Timing(1, 3.0, 3), Timing(4, 6.0, 2)]).data[0].y) == [3.0, 1.5]

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from bert_core import TraceRequest
+from bert_core.figures import family_claims
 from bert_core.load import load_model
+from bert_core.measures.cost import Fit, Measured, Timing
 from bert_core.tasks.vocabulary import continuation
-from tests.payloads import said, visit
+from tests.payloads import said, table_rows, visit
 from ui import state
 from ui.turns import Turns
 from ui.views import family_cost
@@ -71,6 +73,45 @@ def nothing_measured():
     family_cost._kept().by_model.clear()
     yield
     family_cost._kept().by_model.clear()
+
+
+def measured_in(lengths, batches) -> Measured:
+    """A measurement of the first sizes, so many runs each."""
+    times = [Timing(size, float(size), runs) for size, runs in zip(family_cost.LENGTHS, lengths)]
+    together = [Timing(size, float(size), runs) for size, runs in zip(family_cost.BATCHES, batches)]
+    return Measured(times, Fit(1.0, 0.0, 0.296), together, "CPU")
+
+
+@pytest.mark.parametrize(("lengths", "batches", "line"), [
+    ([3] * 9, [3] * 5, "the fastest of 3 runs each."), ([2] * 9, [2] * 5, "2 runs each, as 12 seconds allow."),
+    ([3, 3, 2, 2, 2, 2, 1, 1], [1] * 4,
+     "the fastest of 1 to 3 runs each, as 12 seconds allow; there was no time for length 1,024 and batch 16."),
+])
+def test_a_measurement_says_how_many_runs_it_stands_on(monkeypatch, nothing_measured, lengths, batches, line):
+    family_cost._kept().by_model["twin-bert"] = measured_in(lengths, batches)
+    at = visit("family", view="Cost", cost="time, measured here", text=TEXT)
+    assert line in said(at)
+    assert "off by 30 % on average" in said(at)
+    assert [row[2] for row in table_rows(at, "Time against length")] == [str(runs) for runs in lengths]
+    assert [row[2] for row in table_rows(at, "Time of a batch")] == [str(runs) for runs in batches]
+
+
+@pytest.mark.parametrize(("model", "line"), [
+    ("twin-gpt", "One pass over 64 tokens, with a guess at each: 2.92 GFLOP both ways"),
+    ("twin-gpt", "46.5 GFLOP anew each time, 2.90 with a KV cache"),
+    ("twin-bert-sst2", "The layers over 64 tokens: 1.40 GFLOP both ways"),
+])
+def test_what_a_pass_and_writing_cost_has_the_head_where_there_is_one(model, line):
+    words = family_claims.evidence("prefix", state.engine().loaded(model), TEXT)
+    assert line in words
+    assert ("one by one" in words) == (model == "twin-gpt")
+
+
+@pytest.mark.parametrize("model", ["twin-bert", "twin-bert-sst2"])
+def test_a_guess_comes_on_top_of_the_layers(model):
+    words = said(visit("family", view="Cost", text=TEXT, model=model))
+    assert ("takes 23.7 million operations at each token that is guessed" in words) == (model == "twin-bert")
+    assert "GFLOP of the layers" in words
 
 
 def test_measurements_are_bounded(monkeypatch, nothing_measured):

@@ -11,7 +11,7 @@ import pytest
 from bert_core.config import BertConfig
 from bert_core.figures import cost, embeddings, family, finetune, meaning, pretrain, tasks, theme
 from bert_core.measures.classification import Calibration
-from bert_core.measures.cost import Fit, activation_memory, forward_work
+from bert_core.measures.cost import Fit, Timing, activation_memory, forward_work
 from bert_core.measures.meaning import ByLayer, Occurrence
 from bert_core.measures.similarity import RandomPairs
 
@@ -198,32 +198,48 @@ def test_positions_end_where_the_last_token_s_does():
 
 
 def test_batches_are_words_and_both_times_are_said():
-    figure = cost.batch_figure([(1, 3.0), (5, 10.0)])
-    assert (list(figure.data[0].y), list(figure.data[0].customdata)) == ([3.0, 2.0], [3.0, 10.0])
+    figure = cost.batch_figure([Timing(1, 3.0, 1), Timing(5, 10.0, 3)])
+    assert (list(figure.data[0].y), list(figure.data[0].customdata)) == (
+        [3.0, 2.0], [[3.0, "1 run"], [10.0, "3 runs"]])
     assert figure.layout.xaxis.type == "category"
-    linear, *_ = cost.time_figure([(10, 30.0), (20, 100.0)], Fit(1.5, 0.2, 0.0)).data
+    linear, *_ = cost.time_figure([Timing(10, 30.0, 3), Timing(20, 100.0, 3)], Fit(1.5, 0.2, 0.0)).data
     assert (linear.y[0], linear.y[-1]) == pytest.approx((15, 30))
 
 
 # --- meaning, tasks, embeddings ------------------------------------------------
 
 
-def test_sentences_of_a_visitor_are_compared_with_each_sense_and_not_with_each_other():
+def test_each_place_of_a_visitor_is_compared_with_each_sense_by_itself_and_not_with_another():
     pairs = np.array(np.triu_indices(4, k=1)).T  # 01 02 03 12 13 23
     by_layer = ByLayer(pairs, np.arange(12.0).reshape(2, 6), np.zeros((2, 4)))
     lines = meaning.layer_lines(by_layer, ["money", meaning.YOURS, meaning.YOURS, "money"])
     assert [(line.name, line.values.tolist(), line.count) for line in lines] == [
-        ("the word in two sentences", [2.0, 8.0], 1), ("your sentence and “money”", [2.5, 8.5], 4)]
+        ("the word in two sentences", [2.0, 8.0], 1), ("yours 1 and “money”", [2.0, 8.0], 2),
+        ("yours 2 and “money”", [3.0, 9.0], 2)]
 
 
-def test_two_sentences_of_a_visitor_are_no_pair_of_one_sense():
+def test_two_places_of_a_visitor_are_no_pair_of_one_sense():
     pairs = np.array(np.triu_indices(5, k=1)).T  # 01 02 03 04 12 13 14 23 24 34
     by_layer = ByLayer(pairs, np.arange(10.0)[None], np.zeros((1, 5)))
     lines = meaning.layer_lines(by_layer, ["money", meaning.YOURS, meaning.YOURS, "money", "river"])
-    assert [(line.name, line.values.tolist(), line.count) for line in lines] == [
-        ("same sense", [2.0], 1), ("different senses", [6.0], 2),
-        ("your sentence and “money”", [pytest.approx((0 + 1 + 5 + 7) / 4)], 4),
-        ("your sentence and “river”", [7.0], 2)]
+    assert [(line.name, line.values.tolist(), line.count, line.own, line.sense) for line in lines] == [
+        ("same sense", [2.0], 1, 0, ""), ("different senses", [6.0], 2, 0, ""),
+        ("yours 1 and “money”", [2.5], 2, 1, "money"), ("yours 1 and “river”", [6.0], 1, 1, "river"),
+        ("yours 2 and “money”", [4.0], 2, 2, "money"), ("yours 2 and “river”", [8.0], 1, 2, "river")]
+
+
+def test_places_of_a_visitor_alone_are_compared_with_one_another():
+    pairs = np.array(np.triu_indices(3, k=1)).T
+    by_layer = ByLayer(pairs, np.array([[1.0, 2.0, 6.0]]), np.zeros((1, 3)))
+    (line,) = meaning.layer_lines(by_layer, [meaning.YOURS] * 3)
+    assert (line.name, line.values.tolist(), line.count) == ("the word in two places", [3.0], 3)
+
+
+def test_of_many_places_the_first_have_lines_of_their_own():
+    pairs = np.array(np.triu_indices(9, k=1)).T
+    by_layer = ByLayer(pairs, np.zeros((1, 36)), np.zeros((1, 9)))
+    lines = meaning.layer_lines(by_layer, ["x", "x", *[meaning.YOURS] * 7])
+    assert [line.own for line in lines] == [0, *range(1, meaning.MOST_OWN + 1)]
 
 
 def test_a_static_vector_with_a_gap_is_not_drawn():
@@ -242,6 +258,14 @@ def test_a_sentence_of_240_characters_is_whole_and_markup_is_shown():
     assert meaning._wrapped(one._replace(text="<i> " * 60 + "x")).endswith("…")
 
 
+@pytest.mark.parametrize("before", [0, 60, 300])
+def test_an_excerpt_knows_where_the_word_is(before):
+    one = Occurrence("bank", 0, "a" * before + "bank" + "b" * 300, before, before + 4, (1,), np.zeros(1), np.zeros(1))
+    text, start, end = meaning.excerpt(one)
+    assert text[start:end] == "bank"
+    assert len(text) <= 208
+
+
 def test_the_title_of_a_matrix_is_shown_as_it_is():
     assert meaning.matrix_figure(np.eye(2), ["a", "b"], "a <b>").layout.title.text == "a &lt;b&gt;"
 
@@ -256,7 +280,8 @@ def test_maps_of_tasks_grow_with_their_rows_and_turn_the_names_of_many_columns()
     assert (pairs.xaxis.title.text, pairs.yaxis.title.text) == ("second sentence", "sentence")
 
 
-def test_cosines_of_positions_travel_in_half_the_bytes():
-    _, arrays = embeddings.similarity_data(np.eye(5, dtype=np.float32))
-    assert arrays["cosine"].dtype == np.float16
-    assert np.array_equal(arrays["cosine"], np.eye(5))
+def test_cosines_of_positions_travel_exactly_in_half_the_bytes():
+    cosines = np.random.default_rng(4).uniform(-1, 1, (5, 5)).astype(np.float32)
+    _, arrays = embeddings.similarity_data(cosines)
+    assert arrays["cosine"].dtype == np.float32
+    assert np.array_equal(arrays["cosine"], cosines[np.tril_indices(5)])

@@ -11,7 +11,7 @@ import pytest
 from bert_core.config import BertConfig
 from bert_core.figures import class_poll, cls, cost, family, finetune, meaning, tasks, theme
 from bert_core.measures import poll
-from bert_core.measures.cost import Fit
+from bert_core.measures.cost import Fit, Timing
 from bert_core.measures.meaning import Occurrence, Projection
 from bert_core.measures.probe import Probe
 from bert_core.measures.similarity import RandomPairs
@@ -96,7 +96,7 @@ def drawn_lines(to_static=(0.5, 0.4), lines=()) -> go.Figure:
 def test_lines_by_layer_stand_over_the_random_pair_with_its_spread():
     same = meaning.Line("same sense", np.array([0.9, 0.8]), 3)
     apart = meaning.Line("different senses", np.array([0.7, 0.1]), 4)
-    mine, more = (meaning.Line(f"your sentence and “{name}”", np.array([0.6, 0.5]), 2) for name in ("x", "y"))
+    mine, more = (meaning.Line(f"your sentence and “{name}”", np.array([0.6, 0.5]), 2, 1, name) for name in ("x", "y"))
     figure = drawn_lines(lines=(same, apart, mine, more))
     random, static, *others = figure.data
     assert (list(random.y), list(random.error_y.array)) == ([0.3, 0.2], [0.1, 0.4])
@@ -107,8 +107,25 @@ def test_lines_by_layer_stand_over_the_random_pair_with_its_spread():
         (mine.name, theme.KINDS[0]), (more.name, theme.KINDS[1])]
     assert [line.marker.symbol for line in others] == ["circle", "circle-open", *meaning.SYMBOLS[:2]]
     assert [line.line.dash for line in others] == ["solid", "solid", "dashdot", "dashdot"]
+    assert {line.mode for line in others} == {"lines+markers"}
     assert list(others[1].y) == [0.7, 0.1]
     assert figure.layout.yaxis.range == pytest.approx((-0.23, 1.03))  # 0.2 - 0.4, and a little room
+
+
+def test_several_places_of_a_visitor_have_the_colour_of_the_sense_and_their_number_at_the_end():
+    pair = meaning.Line("the word in two places", np.array([0.9, 0.8]), 1)
+    lines = [meaning.Line(f"yours {own} and “{sense}”", np.array([0.6, 0.5]), 2, own, sense)
+             for own in (1, 2) for sense in ("x", "y")]
+    figure = drawn_lines(lines=(pair, *lines))
+    pairs, *own = figure.data[2:]
+    assert (pairs.name, pairs.mode) == ("the word in two places (1 pair)", "lines+markers")
+    assert [line.line.color for line in own] == [*theme.KINDS[:2], *theme.KINDS[:2]]
+    assert [[text.strip() for text in line.text] for line in own] == [["", "1"], ["", "1"], ["", "2"], ["", "2"]]
+    assert len(own[0].text[1]) < len(own[2].text[1])  # at one height they stand beside each other
+    assert {line.mode for line in own} == {"lines+markers+text"}
+    one, plain = drawn_lines(lines=lines[:2]).layout, drawn_lines(lines=(pair,)).layout
+    assert one.height == plain.height < figure.layout.height
+    assert one.margin.r == plain.margin.r < figure.layout.margin.r
 
 
 def test_without_a_static_vector_there_is_no_line_of_it_and_nought_is_always_seen():
@@ -177,12 +194,14 @@ def test_where_the_curves_cross_and_positions_end_is_marked():
 
 
 def test_measured_times_stand_beside_both_parts_of_the_fit():
-    linear, square, both, measured = cost.time_figure([(10, 30.0), (20, 100.0)], Fit(1.0, 0.2, 0.0)).data
+    linear, square, both, measured = cost.time_figure(
+        [Timing(10, 30.0, 3), Timing(20, 100.0, 1)], Fit(1.0, 0.2, 0.0)).data
     assert (list(measured.x), list(measured.y)) == ([10, 20], [30.0, 100.0])
+    assert list(measured.customdata) == ["3 runs", "1 run"]
     assert (linear.x[0], linear.x[-1]) == (10, 20)
     assert (linear.y[-1], square.y[-1], both.y[-1]) == pytest.approx((20, 80, 100))
-    bar = cost.batch_figure([(1, 3.0), (4, 6.0)]).data[0]
-    assert (list(bar.x), list(bar.customdata)) == (["1", "4"], [3.0, 6.0])
+    bar = cost.batch_figure([Timing(1, 3.0, 2), Timing(4, 6.0, 1)]).data[0]
+    assert (list(bar.x), list(bar.customdata)) == (["1", "4"], [[3.0, "2 runs"], [6.0, "1 run"]])
 
 
 def test_parts_of_the_treemap_have_the_colour_of_their_kind_and_their_share():

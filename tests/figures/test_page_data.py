@@ -145,14 +145,24 @@ def test_a_cut_is_counted(pieces, words, vocabulary, note):
 # --- embeddings ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("length", "kind"), [(128, np.float32), (129, np.float16)])
-def test_strips_are_exact_up_to_a_length(length, kind):
-    parts = {name: np.random.default_rng(n).normal(size=(length, 3)) for n, name in enumerate(embeddings.STRIPS)
+def test_strips_are_the_model_s_own():
+    parts = {name: np.random.default_rng(n).normal(size=(5, 3)) for n, name in enumerate(embeddings.STRIPS)
              if name != "segment_embeddings"}
-    arrays = embeddings.strip_arrays(made_trace(("a",) * length, **parts))
+    arrays = embeddings.strip_arrays(made_trace(("a",) * 5, **parts))
     assert list(arrays) == ["token", "position", "sum", "output"]  # what a model lacks is not there
-    assert {array.dtype for array in arrays.values()} == {np.dtype(kind)}
-    assert arrays["position"] == pytest.approx(parts["position_embeddings"], abs=1e-6 if kind is np.float32 else 4e-3)
+    assert {array.dtype for array in arrays.values()} == {np.dtype(np.float32)}
+    assert np.array_equal(arrays["position"], parts["position_embeddings"].astype(np.float32))
+
+
+def test_every_row_of_an_addend_is_sent_once_and_the_sum_not_at_all():
+    token = np.array([[3, 4], [1, 2], [3, 4], [3, 5]], dtype=np.float32)
+    output = np.arange(8, dtype=np.float32).reshape(4, 2)
+    sent = embeddings.sent_arrays({"token": token, "segment": np.zeros_like(token), "sum": token, "output": output})
+    assert set(sent) == {"token", "token_at", "segment", "segment_at", "output"}
+    assert sent["token"].tolist() == [[3, 4], [1, 2], [3, 5]]
+    assert sent["token_at"].tolist() == [0, 1, 0, 2]
+    assert (sent["segment"].shape, sent["segment_at"].tolist()) == ((1, 2), [0, 0, 0, 0])
+    assert np.array_equal(sent["output"], output)
 
 
 def test_both_signed_scales_end_where_all_but_the_outermost_values_do():
@@ -175,7 +185,7 @@ def test_what_was_changed_is_said_in_words(off, kind, name):
 
 
 def test_positions_are_counted_from_nought_on_a_scale_from_minus_one_to_one():
-    header, arrays = embeddings.similarity_data(np.array([[1.0, -0.5], [-0.5, 1.0]]))
-    assert header["rows"] == header["columns"] == ["0", "1"]
-    assert header["panels"] == [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0}]
-    assert arrays["cosine"].tolist() == [[1.0, -0.5], [-0.5, 1.0]]
+    header, arrays = embeddings.similarity_data(np.array([[1.0, -0.5, 0.25], [-0.5, 1.0, 0.75], [0.25, 0.75, 1.0]]))
+    assert header["rows"] == header["columns"] == ["0", "1", "2"]
+    assert header["panels"] == [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0, "triangle": True}]
+    assert arrays["cosine"].tolist() == [1.0, -0.5, 1.0, 0.25, 0.75, 1.0]

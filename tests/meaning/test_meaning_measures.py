@@ -10,6 +10,7 @@ from bert_core.measures.meaning import (
     ByLayer,
     all_words,
     cosines_by_layer,
+    every_occurrence,
     first_occurrences,
     nearest,
     project,
@@ -95,6 +96,15 @@ def test_an_occurrence_is_the_mean_of_its_pieces(traces):
     assert one.states.shape == (3, 15)
     with pytest.raises(ValueError, match="no word"):
         first_occurrences(traces, "  ")
+
+
+def test_a_word_is_found_at_each_place_of_a_sentence(tiny_bert):
+    traces = load_engine(tiny_bert).run_many([TraceRequest(text) for text in ("the cat", "Dog dogs dog", "a dog")])
+    found = every_occurrence(traces, "dog", most=9)
+    assert [(one.sentence, one.word, one.start) for one in found] == [(1, "Dog", 0), (1, "dog", 9), (2, "dog", 2)]
+    for one in found:
+        np.testing.assert_array_equal(one.states[:, 0], traces[one.sentence].hidden_states[:, one.positions[0], 0])
+    assert [(one.sentence, one.start) for one in every_occurrence(traces, "dog", most=2)] == [(1, 0), (1, 9)]
 
 
 def test_all_words_joins_pieces_and_leaves_marks_out(traces):

@@ -1,10 +1,14 @@
 """A word of one's own on the Meaning page: found as a whole word, and never read as Markdown."""
 
+import html
+import re
+
+import numpy as np
 import pytest
 
 from bert_core.figures.meaning import layer_lines
-from bert_core.measures.meaning import cosines_by_layer, first_occurrences
-from bert_core.measures.similarity import similarity_matrix
+from bert_core.measures.meaning import cosines_by_layer, every_occurrence, first_occurrences
+from bert_core.measures.similarity import cosine_to, similarity_matrix
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
 from tests.payloads import is_ready, said, visit
@@ -60,6 +64,66 @@ def test_the_first_word_parts_its_senses_more_than_the_lessons_second_one():
     assert parts[0][0] == "Python"
     assert parts[0][1] > 2 * dict(parts)["bank"] > 0
     assert min(part for _, part in parts) > 0
+
+
+MONEY, RIVER = "The bank raised the interest rate.", "He sat on the bank of the river."
+TWICE = "The bank lent us money, so we moored our boat at the bank of the river."
+
+
+def to_senses(text: str, at: int) -> dict[str, str]:
+    """Mean cosines, last layer, of the `at`-th “bank” of a text to each sense, as the page writes them."""
+    entry = next(one for one in examples("meaning")["words"] if one["word"] == "bank")
+    traces = state.start_engine().run_many([TraceRequest(one, model="twin-bert", parts=PARTS)
+                                            for one in (*(sentence for sentence, _ in entry["sentences"]), text)])
+    known, mine = first_occurrences(traces[:-1], "bank"), every_occurrence(traces[-1:], "bank", 9)[at]
+    cosines = [float(cosine_to(one.states[-1], mine.states[-1])) for one in known]
+    return {sense: f"{np.mean([c for c, (_, of) in zip(cosines, entry['sentences']) if of == sense]):.2f}"
+            for sense in entry["senses"]}
+
+
+@pytest.mark.parametrize(("asked", "places"), [
+    ({"text": MONEY, "pair": RIVER}, [(MONEY, 0), (RIVER, 0)]),
+    ({"text": MONEY, "lines": RIVER}, [(MONEY, 0), (RIVER, 0)]),
+    ({"text": TWICE}, [(TWICE, 0), (TWICE, 1)]),
+])
+def test_each_place_of_the_visitor_s_has_a_verdict_of_its_own(asked, places):
+    words = html.unescape(said(visit("meaning", word="bank", **asked)))
+    for n, (near, far, (text, at)) in enumerate(zip(("money", "river"), ("river", "money"), places), 1):
+        cosines = to_senses(text, at)
+        verdict = f"yours {n} is nearest to “{near}”: cosine {cosines[near]}, {cosines[far]} to “{far}”."
+        assert f"In the last layer {verdict}" in words
+        place = [found.start() for found in re.finditer("bank", text)][at]
+        assert f">bank</mark>{text[place + 4:]}" in words
+
+
+def test_of_many_places_it_is_said_which_have_lines_and_which_are_taken():
+    words = said(visit("meaning", word="bank", text="The bank, the bank, the bank and the bank."))
+    assert "Your sentences have “bank” in 4 places; the first 3 have lines of their own." in words
+    assert "are taken" not in words
+    words = said(visit("meaning", word="bank", text="bank " * 13))
+    assert "Your sentences have “bank” 13 times; the first 12 are taken." in words
+
+
+@pytest.mark.parametrize(("text", "lines"), [
+    ("The unbelievably playful kittens meowed.", "An unbelievably loud noise\nUnbelievably, it rained."),
+    ("Unbelievably, it was unbelievably loud.", ""),
+])
+def test_a_word_of_the_visitor_s_sentences_only_is_compared_among_them(text, lines):
+    at = visit("meaning", word="your own word", own="unbelievably", text=text, lines=lines)
+    assert re.search(r"mean cosine: the word in two places 0\.\d\d\.", said(at))
+    assert "<mark" not in said(at)
+
+
+def test_two_places_in_one_sentence_are_told_apart_on_the_map_and_among_the_neighbours():
+    first, second = TWICE.split("bank", 2)[1:]
+    words = said(visit("meaning", view="Map", word="bank", text=TWICE))
+    assert f"</mark>{first}bank{second}" in words
+    assert f"bank</mark>{second}</li>" in words
+    options = visit("meaning", view="Neighbours", word="bank", text=TWICE).selectbox(key="from").options
+    encoding = state.start_engine().loaded("twin-bert").tokenizer.encode(TWICE)
+    places = [n for n, token in enumerate(encoding.tokens) if token == "bank"]
+    assert options[:2] == [f"{n}. {TWICE[:90]} (“bank” at position {place})" for n, place in enumerate(places, 1)]
+    assert not any("at position" in option for option in options[2:])
 
 
 @pytest.mark.parametrize(("text", "more"), [("\u200b", "\u200b"), ("", "[SEP]\n[PAD]")])

@@ -180,8 +180,8 @@ def test_no_kind_or_sense_looks_like_a_colour_that_means_something_else(mode: st
 
 def test_meaning_names_its_static_vector_by_the_token_embedding_and_senses_by_their_own():
     line = [meaning.Line("same sense", np.ones(3), 3), meaning.Line("different senses", np.ones(3), 3),
-            meaning.Line("your sentence and “money”", np.ones(3), 3),
-            meaning.Line("your sentence and “river”", np.ones(3), 3)]
+            meaning.Line("your sentence and “money”", np.ones(3), 3, 1, "money"),
+            meaning.Line("your sentence and “river”", np.ones(3), 3, 1, "river")]
     base = RandomPairs(np.zeros(3), np.ones(3), 10)
     drawn = {trace.name.split(" (")[0]: trace.line.color for trace in meaning.layer_figure(line, np.ones(3), base).data}
     assert drawn["with its own static vector"] == theme.TOKEN

@@ -44,8 +44,8 @@ def strips(here: Here) -> None:
     count, width = arrays["sum"].shape
     data = components.pack(
         {"tokens": list(trace.encoding.tokens), "cell": list(chosen_cell(count, width)),
-         "epsilon": model.config.layer_norm_eps, "decimals": figures.strip_decimals(arrays), **limits},
-        {**arrays, "weight": weight, "bias": bias},
+         "epsilon": model.config.layer_norm_eps, **limits},
+        {**figures.sent_arrays(arrays), "weight": weight, "bias": bias},
     )
 
     def choose(message: dict[str, Any]) -> None:

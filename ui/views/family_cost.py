@@ -10,9 +10,18 @@ from typing import NamedTuple
 import streamlit as st
 
 from bert_core.config import BertConfig
+from bert_core.counting import counted
 from bert_core.figures import cost as figures
 from bert_core.load import Loaded
-from bert_core.measures.cost import Measured, activation_memory, crossover, forward_work, measure_encoder
+from bert_core.measures.cost import (
+    REPEATS,
+    Measured,
+    activation_memory,
+    crossover,
+    forward_work,
+    head_work,
+    measure_encoder,
+)
 from bert_core.model import Model
 from ui import components, controls, notices, shell, state
 from ui.state import Here
@@ -36,7 +45,7 @@ def cost(here: Here) -> None:
     which = controls.choice("Cost", ["operations", "memory", "time, measured here"], "cost")
     if which == "operations":
         components.chart(figures.work_figure(config), "work", "Operations of one pass by the length of a sentence")
-        draw(small(_words("work", crossing=_crossing(config))))
+        draw(small(_words("work", crossing=_crossing(config)) + _head(loaded)))
         _numbers(here)
     elif which == "memory":
         components.chart(figures.memory_figure(config), "memory", "Memory for activations by the length of a sentence")
@@ -57,6 +66,13 @@ def _crossing(config: BertConfig) -> str:
     return _words("both_overtake" if at.attention else "one_overtakes", **at._asdict())
 
 
+def _head(loaded: Loaded) -> str:
+    """What a guess costs besides the layers, as a further sentence; '' for a model that guesses no words."""
+    if not loaded.model.heads & {"mlm", "lm"}:
+        return ""
+    return " " + _words("head", each=head_work(loaded.config, 1) / 1e6)
+
+
 def _numbers(here: Here) -> None:
     """The same as a table."""
     config = state.loaded(here.model).config
@@ -66,8 +82,8 @@ def _numbers(here: Here) -> None:
         rows.append((f"{n:,}", f"{work.total / 1e9:,.2f}", f"{100 * work.scores / work.total:.1f} %",
                      f"{memory.total / 2**20:,.1f}", f"{100 * memory.attention / memory.total:.1f} %"))
     with st.expander("The numbers"):
-        draw(table("Cost of one sentence", ["tokens", "GFLOP", "of it n²", "activations, MiB", "of it n²"], rows,
-                   range(5)))
+        draw(table("Cost of one sentence", ["tokens", "GFLOP of the layers", "of it n²", "activations, MiB",
+                                            "of it n²"], rows, range(5)))
 
 
 def _time(here: Here, loaded: Loaded) -> None:
@@ -84,13 +100,28 @@ def _time(here: Here, loaded: Loaded) -> None:
     fit = measured.fit
     cross = f"{fit.crossover:,.0f} tokens" if fit.crossover < 1e6 else "no length that matters: no n² was seen"
     components.chart(figures.time_figure(measured.lengths, fit), "time", "Measured time by the length of a sentence")
-    draw(small(_words("measured", where=measured.where, linear=1000 * fit.a, square=1e6 * fit.b, error=100 * fit.error,
-                      cross=cross, positions=loaded.config.max_tokens)),
+    draw(small(_words("measured", where=measured.where, runs=_runs(measured), linear=1000 * fit.a, square=1e6 * fit.b,
+                      error=100 * fit.error, cross=cross, positions=loaded.config.max_tokens)),
          small(_words("formula", crossing=_crossing(loaded.config))))
     components.chart(figures.batch_figure(measured.batches), "batch", "Measured time by the sentences in one batch")
     with st.expander("The numbers"):
-        rows = [(f"{n:,}", f"{ms:.2f}", f"{float(fit.at(n)):.2f}") for n, ms in measured.lengths]
-        draw(table("Time against length", ["tokens", "measured, ms", "fitted, ms"], rows, (0, 1, 2)))
+        rows = [(f"{n:,}", f"{ms:.2f}", str(runs), f"{float(fit.at(n)):.2f}") for n, ms, runs in measured.lengths]
+        batches = [(str(n), f"{ms:.2f}", str(runs)) for n, ms, runs in measured.batches]
+        draw(table("Time against length", ["tokens", "measured, ms", "runs", "fitted, ms"], rows, range(4)))
+        draw(table("Time of a batch", ["sentences", "all of them, ms", "runs"], batches, range(3)))
+
+
+def _runs(measured: Measured) -> str:
+    """How many runs the times stand on, and which sizes the seconds left out."""
+    every = sorted(one.runs for one in (*measured.lengths, *measured.batches))
+    spread = f"{every[0]} to " if every[0] < every[-1] else ""
+    said = f"the fastest of {spread}{counted(every[-1], 'run')} each"
+    if every[0] < REPEATS:
+        said += f", as {BUDGET:.0f} seconds allow"
+    left = [f"{kind} {', '.join(f'{size:,}' for size in missing)}" for kind, sizes, found in (
+        ("length", LENGTHS, measured.lengths), ("batch", BATCHES, measured.batches))
+        if (missing := sorted(set(sizes) - {one.size for one in found}))]
+    return f"{said}; there was no time for {' and '.join(left)}" if left else said
 
 
 class _Kept(NamedTuple):

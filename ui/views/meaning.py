@@ -40,7 +40,7 @@ def draw_layers(here: Here) -> None:
     by_layer = cosines_by_layer(words.found)
     curves = figures.layer_lines(by_layer, words.senses)
     baseline = state.shared(library, here.model).baseline
-    say(_in_words(words, curves), strong=True)
+    _in_words(words, curves)
     static = by_layer.to_static.mean(axis=1)
     components.chart(figures.layer_figure(curves, static, baseline), "meaning_layers",
                      _layer_numbers(curves, static, baseline))
@@ -60,16 +60,31 @@ def _layer_numbers(curves: list[Line], static: Array, baseline: RandomPairs) -> 
         (name, *map(float, values)) for name, *values in zip(figures.layer_names(len(static)), *found.values())])
 
 
-def _in_words(words: WordSet, curves: list[Line]) -> str:
-    """The last layer's numbers: which sense the visitor's sentence is nearer to, or the two means."""
-    yours = [line for line in curves if line.name.startswith("your sentence")]
-    if len(yours) > 1:
-        near, *others = sorted(yours, key=lambda line: -line.values[-1])
-        sense = near.name.split("“")[1].rstrip("”")
-        rest = ", ".join(f"{_cosine(line)} to “{line.name.split('“')[1]}" for line in others)
-        return f"In the last layer your “{words.word}” is nearest to “{sense}”: cosine {_cosine(near)}, {rest}."
-    known = [f"{line.name} {_cosine(line)}" for line in curves]
-    return f"“{words.word}” in the last layer, mean cosine: {', '.join(known)}."
+def _in_words(words: WordSet, curves: list[Line]) -> None:
+    """The last layer's numbers: which sense each of the visitor's is nearer to, or the means."""
+    yours = [one for one, sense in zip(words.found, words.senses) if sense == YOURS]
+    several = any(line.own > 1 for line in curves)
+    own = {n: [line for line in curves if line.own == n] for n in range(1, 1 + len(yours[:figures.MOST_OWN]))}
+    nearest = {n: _nearest(figures.own_name(n) if several else f"your “{words.word}”", compared)
+               for n, compared in own.items() if len(compared) > 1}
+    if not nearest:
+        known = ", ".join(f"{line.name} {_cosine(line)}" for line in curves)
+        say(f"“{words.word}” in the last layer, mean cosine: {known}.", strong=True)
+    if not several:
+        for line in nearest.values():
+            say(line, strong=True)
+        return
+    lines([f"<b>{html.escape(nearest.get(n, figures.own_name(n)))}</b>&ensp;{marked(*figures.excerpt(yours[n - 1]))}"
+           for n in own])
+    if len(yours) > len(own):
+        say(f"Your sentences have “{words.word}” in {len(yours)} places; the first {len(own)} have lines of their own.")
+
+
+def _nearest(name: str, compared: list[Line]) -> str:
+    """To which sense one of the visitor's is nearest, and how near it is to the others."""
+    near, *others = sorted(compared, key=lambda line: -line.values[-1])
+    rest = ", ".join(f"{_cosine(line)} to “{line.sense}”" for line in others)
+    return f"In the last layer {name} is nearest to “{near.sense}”: cosine {_cosine(near)}, {rest}."
 
 
 def _cosine(line: Line) -> str:
@@ -95,12 +110,8 @@ def draw_map(here: Here) -> None:
          for n, (one, sense, point) in enumerate(zip(words.found, words.senses, projection.points), 1)]))
     say(f"The two directions are fitted on exactly these {len(words.found)} points and hold "
         f"{100 * projection.explained.sum():.0f} % of their variance; what differs in the rest is not in the picture.")
-    rows = [(_sense(sense), one.text) for one, sense in zip(words.found, words.senses)]
-    lines([f"<b>{n}&ensp;{html.escape(sense)}</b>: {html.escape(text)}" for n, (sense, text) in enumerate(rows, 1)])
-
-
-def _sense(sense: str) -> str:
-    return "yours" if sense == YOURS else sense
+    lines([f"<b>{n}&ensp;{html.escape(sense)}</b>: {marked(one.text, one.start, one.end)}"
+           for n, (one, sense) in enumerate(zip(words.found, words.senses), 1)])
 
 
 def _layer(one: Occurrence) -> int:
@@ -115,7 +126,7 @@ def draw_neighbours(here: Here) -> None:
     if words is None:
         return
     order = sorted(range(len(words.found)), key=lambda n: words.senses[n] != YOURS)
-    options = [f"{n + 1}. {words.found[m].text[:90]}" for n, m in enumerate(order)]
+    options = [f"{n}. {_place(words, words.found[m])}" for n, m in enumerate(order, 1)]
     left, right = st.columns([2, 1], gap="medium")
     with left:
         chosen = words.found[order[options.index(controls.choice("In the sentence", options, "from", as_list=True))]]
@@ -128,6 +139,12 @@ def draw_neighbours(here: Here) -> None:
         _neighbours(f"Nearest in context, layer {layer}", nearest(chosen, pool, layer, same_form=itself))
     with static:
         _neighbours("Nearest by the static vector, any context", nearest(chosen, pool, None, same_form=itself))
+
+
+def _place(words: WordSet, one: Occurrence) -> str:
+    """An occurrence's sentence, with its position where the word stands there more than once."""
+    again = sum(other.text == one.text for other in words.found) > 1
+    return one.text[:90] + (f" (“{one.word}” at position {one.positions[0]})" if again else "")
 
 
 def _neighbours(title: str, found: list[Neighbour]) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from bert_core import TraceRequest
+from bert_core import Trace, TraceRequest
 from bert_core.figures.meaning import YOURS
-from bert_core.measures.meaning import Occurrence, all_words, first_occurrences, word_places
+from bert_core.measures.meaning import Occurrence, all_words, every_occurrence, first_occurrences, word_places
 from bert_core.measures.similarity import RandomPairs, random_pairs
 from bert_core.serving import EVERYONE
 from bert_core.tokenizer import Tokenizer
@@ -25,8 +25,8 @@ OWN = "your own word"
 UNKNOWN = "shipped sentences"
 #: Sentences that a visitor may add, and characters in all.
 MOST_LINES, MOST_CHARACTERS = 12, 3000
-#: Occurrences of a typed word that are taken from the shipped set.
-FROM_SET = 8
+#: Occurrences of a typed word that are taken from the shipped set, and of any word from the visitor's sentences.
+FROM_SET, FROM_YOURS = 8, 12
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,24 @@ def word_set(here: Here) -> WordSet | None:
         return None
     sentences, senses = _sentences(shipped.get(chosen), word, state.loaded(here.model).tokenizer)
     fresh = [text for text in mine if text not in sentences]
-    found = first_occurrences(state.traces(_requests(here.model, [*sentences, *fresh])), word)
-    all_senses = [*senses, *(YOURS for _ in fresh)]
-    result = WordSet(word, tuple(found), tuple(all_senses[one.sentence] for one in found), below)
+    traces = state.traces(_requests(here.model, [*sentences, *fresh]))
+    known, own = first_occurrences(traces[:len(sentences)], word), _yours(traces[len(sentences):], word)
+    found = (*known, *own)
+    result = WordSet(word, found, (*(senses[one.sentence] for one in known), *(YOURS for _ in own)), below)
     if len(found) < 2:
         say(f"“{word}” stands in {len(found)} sentence here; two are needed. Type sentences that have it.", strong=True)
         return None
     if not any(one.text in mine for one in found):
         say(f"Your sentence has no “{word}”. Type one that has it, and it joins the picture.")
     return result
+
+
+def _yours(traces: list[Trace], word: str) -> list[Occurrence]:
+    """Every place of the visitor's sentences that has the word; it is said where these are too many."""
+    count = sum(1 for trace in traces for _ in word_places(trace.encoding, word))
+    if count > FROM_YOURS:
+        say(f"Your sentences have “{word}” {count} times; the first {FROM_YOURS} are taken.")
+    return every_occurrence(traces, word, FROM_YOURS)
 
 
 def _that_stands_here(here: Here, words: Iterable[str]) -> str | None:

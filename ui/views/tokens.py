@@ -78,8 +78,8 @@ def compare(here: Here) -> None:
     header = {"cuts": [
         {"name": cut.name, "note": figures.cut_note(cut, words), "count": len(cut.pieces),
          "per_word": len(cut.pieces) / max(words, 1), "vocabulary": cut.vocabulary,
-         "chips": [{"t": shown, "k": kind, "i": n} for n, (shown, kind)
-                   in enumerate(chips.describe([visible(p) for p in cut.pieces[:figures.SHOWN_PIECES]]))]}
+         "chips": [{"t": shown, "k": kind, "at": f"piece {n}"} for n, (shown, kind)
+                   in enumerate(chips.describe([visible(p) for p in cut.pieces[:figures.SHOWN_PIECES]]), 1)]}
         for cut in cuts]}
     components.mount("cuts", "cuts", components.pack(header))
 
