@@ -19,8 +19,8 @@ import streamlit as st
 from bert_core.figures import theme
 from ui import served, tables
 
-#: Array types that JavaScript has a view for (float16 is decoded by _base.js).
-DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
+#: Array types that JavaScript has a view for.
+DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
 
 
 class BadMessage(ValueError):

@@ -5,11 +5,11 @@
 
 const VIEWS = {
   uint8: Uint8Array, int8: Int8Array, uint16: Uint16Array, int16: Int16Array,
-  uint32: Uint32Array, int32: Int32Array, float16: Uint16Array, float32: Float32Array,
+  uint32: Uint32Array, int32: Int32Array, float32: Float32Array,
 };
 
 // 4 bytes length, JSON header, arrays (ui/components.py: pack). Returns the
-// header with `arrays`: name -> {shape, data}; float16 becomes Float32Array.
+// header with `arrays`: name -> {shape, data}.
 function unpack(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const length = view.getUint32(0, true);
@@ -18,17 +18,9 @@ function unpack(bytes) {
   for (const [name, dtype, shape, offset, size] of header.arrays || []) {
     const start = 4 + length + offset;
     const copy = bytes.slice(start, start + size).buffer;
-    const data = new VIEWS[dtype](copy);
-    arrays[name] = { shape, data: dtype === "float16" ? Float32Array.from(data, halfToFloat) : data };
+    arrays[name] = { shape, data: new VIEWS[dtype](copy) };
   }
   return { ...header, arrays };
-}
-
-function halfToFloat(h) {
-  const sign = h & 0x8000 ? -1 : 1, exponent = (h >> 10) & 0x1f, fraction = h & 0x3ff;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
 // quantise() of ui/components.py, back to a probability.
