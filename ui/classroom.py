@@ -24,7 +24,7 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     """
     presenter.draw(page, pages)
     rooms.strip(page)
-    tour.draw()
+    tour.draw(page)
 
 
 def end(page: str) -> None:

@@ -68,7 +68,8 @@ def _take_on(view: View, page: str) -> None:
         st.session_state[_GOING], st.session_state[_CAME] = view, True
         left = bound_keys(page)  # by which Streamlit lets nothing be set until this page is left
         free = {key: value for key, value in (*fresh.items(), *view.parameters) if key not in left}
-        st.switch_page(f"pages/{view.page}.py", query_params=free)
+        # By its name: the bare address has a page of its own, with the same script.
+        st.switch_page(st.Page(f"pages/{view.page}.py", url_path=view.page), query_params=free)
     for key, value in view.widgets:
         remember(key)
         st.session_state[key] = list(value) if isinstance(value, tuple) else value

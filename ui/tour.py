@@ -51,16 +51,53 @@ def begin() -> None:
         go_to(0)
 
 
-def draw() -> None:
-    """The stop one is at; nothing where no tour is running."""
-    at = st.session_state.get("_tour")
-    if at is None:
+def stop_for(page: str, view: str) -> int | None:
+    """The stop that speaks of what is on screen, if there is one: of this view, else of the page as a whole."""
+    here = [n for n, stop in enumerate(stops()) if stop["page"] == page]
+    of_view = [n for n in here if stops()[n]["link"].get("view") == view]
+    return next(iter(of_view or [n for n in here if "view" not in stops()[n]["link"]]), None)
+
+
+def draw(page: str) -> None:
+    """The stop for what is on screen, or the way back to the last one; nothing where no tour is running.
+
+    Args:
+        page: name of the page on screen: the browser's Back and the sidebar leave a stop too.
+    """
+    last = st.session_state.get("_tour")
+    if last is None:
         return
-    stop, last = stops()[at], at == len(stops()) - 1
+    at = stop_for(page, state.open_view())
     with st.container(key="bw_tour"):
-        st.html(f'<div class="bw-reveal" role="status"><p><strong>{at + 1} of {len(stops())}: '
-                f'{html.escape(stop["title"])}</strong></p><p>{html.escape(stop["words"])}</p></div>')
-        with st.container(horizontal=True):
-            if not last:
-                st.button("Next stop", key="_tour_next", type="primary", on_click=go_to, args=(at + 1,))
-            st.button("End the tour", key="_tour_end", on_click=end)
+        if at is None:
+            _draw_way_back(last)
+        else:
+            st.session_state["_tour"] = at
+            _draw_stop(at)
+
+
+def _draw_stop(at: int) -> None:
+    """What there is to see here, and the way on."""
+    stop = stops()[at]
+    buttons = [("Next stop", "_tour_next", at + 1)] if at + 1 < len(stops()) else []
+    _draw_box(f"{_numbered(at)}: {stop['title']}", stop["words"], buttons)
+
+
+def _draw_way_back(last: int) -> None:
+    """A line on a page that the tour doesn't show."""
+    _draw_box("The tour waits", f"You were at {_numbered(last)}: {stops()[last]['title']}.",
+              [("Back to the tour", "_tour_back", last)])
+
+
+def _numbered(at: int) -> str:
+    return f"{at + 1} of {len(stops())}"
+
+
+def _draw_box(title: str, words: str, buttons: list[tuple[str, str, int]]) -> None:
+    """The words, and below them the buttons: what each says, its key, and the stop that it goes to."""
+    st.html(f'<div class="bw-reveal" role="status"><p><strong>{html.escape(title)}</strong></p>'
+            f"<p>{html.escape(words)}</p></div>")
+    with st.container(horizontal=True):
+        for label, key, at in buttons:
+            st.button(label, key=key, type="primary", on_click=go_to, args=(at,))
+        st.button("End the tour", key="_tour_end", on_click=end)

@@ -28,6 +28,38 @@ def test_answer_shows_after_a_prediction_and_progress_stays(new_visitor):
     visitor.no_traceback()
 
 
+def test_what_one_tab_forgets_another_does_not_bring_back(new_visitor):
+    visitor = new_visitor()
+    page = visitor.open("class")
+    page.get_by_role("button", name="I have done this lesson").click()
+    expect(page.locator(".bw-progress")).to_have_text("1 of 13 done")
+    holds(page, lambda: page.evaluate("localStorage.getItem('both-ways.lessons')") == '["tokens"]')
+    other = page.context.new_page()
+    other.goto(f"{visitor.address}/class?view=Checklist")
+    other.get_by_role("button", name="Start over").click()
+    holds(other, lambda: other.evaluate("localStorage.getItem('both-ways.lessons')") == "[]")
+    expect(page.locator(".bw-progress")).to_have_text("0 of 13 done")
+    page.get_by_role("radio", name="Checklist").click()
+    expect(page.locator(".bw-done")).to_have_count(0)
+    assert page.evaluate("localStorage.getItem('both-ways.lessons')") == "[]"
+
+
+def test_a_lesson_that_is_done_can_be_taken_back(visitor):
+    page = visitor.open("class", lesson="3. What goes in the gap?")
+    page.get_by_role("button", name="I have done this lesson").click()
+    page.get_by_role("button", name="I have not done it").click()
+    expect(page.get_by_role("button", name="I have done this lesson")).to_be_visible()
+    expect(page.locator(".bw-progress")).to_have_text("0 of 13 done")
+    holds(page, lambda: page.evaluate("localStorage.getItem('both-ways.lessons')") == "[]")
+
+
+def test_a_step_to_masking_opens_the_page_of_that_name(visitor):
+    page = visitor.open("class", lesson="3. What goes in the gap?")
+    page.get_by_role("button", name="Open Masking").first.click()
+    page.wait_for_url("**/masking*")
+    expect(page.locator("[data-testid=stSidebarNavLink][aria-current=page]")).to_have_text("Masking")
+
+
 def test_a_step_opens_its_page_with_its_sentence(visitor):
     step = next(lesson.steps[0] for lesson in lessons() if lesson.key == "both-ways")
     page = visitor.open("class", lesson="7. BERT against GPT", text="something else", pair="and more")
@@ -191,7 +223,7 @@ def test_what_to_notice_is_folded_until_a_prediction_and_a_prediction_outlives_a
     page.get_by_text("What to notice").first.click()
     expect(page.locator(".bw-step .bw-notice-this").first).to_be_visible()
     run = visitor.run_number()
-    page.get_by_text(lessons()[1].options[1]).click()
+    page.get_by_text(lessons()[1].options[lessons()[1].answer]).click()
     visitor.after(run)
     expect(page.get_by_text("What to notice")).to_have_count(0)
     page.get_by_role("button", name="Open Embeddings").first.click()

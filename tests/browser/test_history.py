@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.cases import quick_are
+from ui.views.class_lessons import lessons
 
 DOG, LINE = "The dog barked all night.", "A quite different line of words here."
 
@@ -104,3 +105,51 @@ def test_what_is_typed_while_no_run_has_begun_is_not_taken_for_what_is_on_screen
     visitor.type(LINE)
     page.go_back()
     shows(visitor, DOG, "barked")
+
+
+@pytest.mark.parametrize(("number", "step"), quick_are(2, [(9, 1), (7, 2), (2, 1), (5, 5), (10, 2), (13, 2)]))
+def test_a_step_is_one_entry_after_its_lesson(visitor, number, step):
+    lesson = lessons()[number - 1]
+    page, name = visitor.open("class", model="twin-gpt"), f"{number}. {lesson.title}"
+    page.get_by_role("combobox", name="Lesson").click()
+    page.get_by_role("option", name=name).click()
+    expect(page.locator(".bw-ask")).to_contain_text(lesson.question[:20])
+    run = visitor.run_number()
+    page.get_by_text(lesson.options[lesson.answer], exact=True).click()
+    visitor.after(run)
+    before, entries = page.url, page.evaluate("history.length")
+    page.locator(f".st-key-_step_{lesson.key}_{step} button").click()
+    page.wait_for_url(f"**/{lesson.steps[step - 1].page}*")
+    visitor.wait_ready()
+    assert page.evaluate("history.length") == entries + 1
+    page.go_back()
+    page.wait_for_url(before)
+    expect(page.get_by_role("combobox", name="Lesson")).to_have_value(name)
+    expect(page.locator(".bw-reveal")).to_contain_text("As you predicted.")
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("twin-gpt")
+
+
+def test_a_link_pressed_while_a_picture_is_drawn_leaves_what_was_chosen_for_it(visitor):
+    page = visitor.open("masking", text=DOG)
+    page.get_by_role("option", name="barked").click()
+    visitor.in_address("mask=")
+    page.get_by_role("link", name="Tokens").click()
+    page.wait_for_url("**/tokens**")
+    visitor.wait_ready(DOG)
+    page.go_back()
+    shows(visitor, DOG, "barked")
+
+
+def test_the_tour_goes_back_with_the_page(visitor):
+    page = visitor.open("masking", tour=1)
+    box = page.locator(".st-key-bw_tour")
+    for n in range(2, 5):
+        page.get_by_role("button", name="Next stop").click()
+        expect(box).to_contain_text(f"{n} of 6")
+        visitor.wait_ready()
+    for n in (3, 2, 1):
+        page.go_back()
+        expect(box).to_contain_text(f"{n} of 6")
+        visitor.wait_ready()
+    page.get_by_role("link", name="Meaning").click()
+    expect(box).to_contain_text("You were at 1 of 6: A gap.")

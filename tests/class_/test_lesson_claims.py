@@ -91,7 +91,7 @@ def test_what_opens_a_question_looks_at_its_mark(engine):
 def test_one_neuron_in_ten_gives_more_than_0(engine):
     request = TraceRequest(linked("attention", 3)["text"], parts=("intermediate",))
     inner = engine.run(request).intermediate  # (L, T, I)
-    assert "Of 1,536 neurons about one in ten gives more than 0" in LESSONS["attention"].steps[3].notice
+    assert "Of 1,536 neurons about one in ten, on average, gives more than 0" in LESSONS["attention"].steps[3].notice
     assert inner.shape[-1] == 1536
     assert 0.08 < (inner > 0).mean() < 0.12
     assert inner.min() > -0.18
@@ -187,6 +187,16 @@ def test_the_next_sentence_is_told_from_penguins_and_from_the_one_before(engine)
     after, before, penguins = (is_next(engine, a, b) for a, b in (
         (first, second), (second, first), (first, "Penguins live in the south.")))
     assert after > max(before, penguins)
+
+
+def test_a_full_stop_and_the_order_move_the_pair_as_the_lesson_says(engine):
+    """In its own order: without B's full stop, then with it again and swapped."""
+    step, (first, second) = LESSONS["nsp"].steps[0], (linked("nsp", 0)[key] for key in ("text", "pair"))
+    assert step.do.index("full stop, and put it back") < step.do.index("swap")
+    whole, cut, swapped = (said(is_next(engine, *pair)) for pair in (
+        (first, second), (first, second.removesuffix(".")), (second, first)))
+    assert f"*Next* has {whole}, and {cut} without the full stop" in step.notice
+    assert f"Swapped, this pair has {swapped}:" in step.notice
 
 
 def test_names_and_an_answer_are_found(engine):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.payloads import is_ready, visit
+from tests.payloads import drawn, is_ready, visit
 from ui.views.class_lessons import Lesson, lessons
 
 #: View by lesson and step; None on a page that has no views.
@@ -33,11 +33,12 @@ def test_every_step_is_in_the_list():
 
 @pytest.mark.parametrize(("number", "lesson", "n"), STEPS)
 def test_a_step_opens_the_view_that_it_speaks_of(number: int, lesson: Lesson, n: int):
-    at = visit("class", lesson=f"{number}. {lesson.title}")
+    at = visit("class", lesson=f"{number}. {lesson.title}", model="twin-gpt")
     at.button(key=f"_step_{lesson.key}_{n}").click().run()
     is_ready(at)
     step, state = lesson.steps[n - 1], at.session_state
     assert state["_page"] == step.page
+    assert state["model"] == "twin-bert"  # of which the lessons' numbers are
     switches = [control.value for control in at.get("button_group") if control.key == "view"]
     assert switches == [view for view in [VIEWS[lesson.key][n - 1]] if view]
     for key, value in step.link:
@@ -53,3 +54,12 @@ def test_the_address_holds_what_a_step_has_set_on_a_page_not_seen_before(key: st
     at.button(key=f"_step_{key}_2").click().run()
     is_ready(at)
     assert at.query_params[name] == dict(lesson.steps[1].link)[name]
+
+
+def test_the_step_to_the_neurons_opens_with_the_token_and_the_layer_that_it_counts_in():
+    lesson = next(one for one in lessons() if one.key == "attention")
+    at = visit("class", lesson=f"5. {lesson.title}")
+    at.button(key="_step_attention_4").click().run()
+    shown = drawn(at, "attention_steps")
+    token, open_ones = shown["tokens"][shown["query"]], int((shown["arrays"]["intermediate"] > 0).sum())
+    assert f"here, for “{token}” in layer {shown['layer'] + 1}, {open_ones} do" in lesson.steps[3].notice

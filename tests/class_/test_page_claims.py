@@ -15,7 +15,7 @@ from bert_core.measures.similarity import cosine_matrix, sentence_vector
 from bert_core.serving import Engine
 from bert_core.serving.local import LocalEngine
 from bert_core.tasks.entities import find_entities
-from bert_core.tasks.sentences import classify
+from bert_core.tasks.sentences import classify, is_next
 from bert_core.tasks.vocabulary import fill_mask
 from bert_core.trace import TraceRequest
 from bert_core.training.corruption import OUTCOMES
@@ -65,6 +65,14 @@ def test_unrelated_sentences_have_the_cosine_that_the_page_says(engine):
     requests = [TraceRequest(text, model="twin-bert-stsb", parts=("hidden_states",)) for text in texts]
     cosines = cosine_matrix(np.stack([sentence_vector(engine.run(one), "mean") for one in requests]))
     assert cosines[np.triu_indices(len(texts), 1)].mean() == pytest.approx(0.7, abs=0.05)
+
+
+def test_without_bs_full_stop_b_follows_less_in_nine_of_ten_pairs(engine):
+    words = tomllib.loads((shell.PROSE / "cls.toml").read_text(encoding="utf-8"))["not_proven_by"]["Next sentence"]
+    assert "in nine of the ten pairs to predict first" in " ".join(words)
+    pairs = [(pair["a"], pair["b"]) for pair in task_models.examples("nsp")["pairs"]]
+    less = [is_next(engine, a, b.removesuffix(".")) < is_next(engine, a, b) for a, b in pairs]
+    assert (sum(less), len(less)) == (9, 10)
 
 
 def test_a_bert_under_a_causal_mask_is_more_surprised_than_a_gpt(engine):

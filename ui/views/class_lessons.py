@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from bert_core.serving.rooms import View
-from ui import components, controls, glossary, going, notices, shell
+from ui import components, controls, glossary, going, notices, shell, state
 from ui.views.family_html import draw, heading, small
 from ui.words import LESSONS
 
@@ -34,8 +34,11 @@ class Step:
 
     @property
     def view(self) -> View:
-        """Where the step takes place; a second sentence that it doesn't name is taken away."""
-        return View(self.page, (("pair", ""), *self.link), self.at)
+        """Where the step takes place, with the model that its numbers are from.
+
+        A second sentence that it doesn't name is taken away.
+        """
+        return View(self.page, (("pair", ""), ("model", state.OFFERED), *self.link), self.at)
 
 
 @dataclass(frozen=True)
@@ -89,24 +92,50 @@ def checklist() -> tuple[tuple[str, str], ...]:
 
 
 def progress() -> set[str]:
-    """Keys of the lessons that this visitor has done; their browser keeps them, the server doesn't."""
-    done: set[str] = st.session_state.setdefault("_lessons", set())
-    known = {lesson.key for lesson in lessons()}
+    """Keys of the lessons that this visitor has done; their browser keeps them, the server doesn't.
+
+    What the browser has counts, as another tab may have changed it; a session tells it only what was changed there,
+    until the browser says that it has it.
+    """
+    done, changes, known = _done(), _changes(), [lesson.key for lesson in lessons()]
 
     def receive(message: dict[str, Any]) -> None:
-        stored = message.get("done")
-        if isinstance(stored, list) and len(stored) <= len(known):
-            done.update(key for key in stored if isinstance(key, str) and key in known)
+        kept, taken = message.get("done"), message.get("changes")
+        if not isinstance(kept, list) or not all(isinstance(key, str) for key in kept) or not isinstance(taken, dict):
+            return
+        for key in [key for key, is_done in changes.items() if taken.get(key) == is_done]:
+            del changes[key]
+        done.clear()
+        done.update((set(kept) & set(known) | _changed_to(True)) - _changed_to(False))
 
-    clear = st.session_state.pop("_lessons_cleared", False)
-    components.mount("progress", "progress", components.pack({"done": sorted(done), "clear": clear}), on_event=receive)
+    data = components.pack({"done": sorted(done), "changes": changes, "lessons": known})
+    components.mount("progress", "progress", data, on_event=receive)
     return done
+
+
+def mark(key: str, is_done: bool) -> None:
+    """Note that a lesson is done, or that it isn't after all; for use in a callback."""
+    _changes()[key] = is_done
+    (_done().add if is_done else _done().discard)(key)
 
 
 def start_over() -> None:
     """Forget the progress, here and in the browser; for use in a callback."""
-    st.session_state["_lessons"] = set()
-    st.session_state["_lessons_cleared"] = True
+    for lesson in lessons():
+        mark(lesson.key, False)
+
+
+def _done() -> set[str]:
+    return st.session_state.setdefault("_lessons", set())
+
+
+def _changes() -> dict[str, bool]:
+    """Lesson -> whether it is done, of those that were marked here and that the browser has not taken on yet."""
+    return st.session_state.setdefault("_lessons_changed", {})
+
+
+def _changed_to(wanted: bool) -> set[str]:
+    return {key for key, is_done in _changes().items() if is_done == wanted}
 
 
 # --- on screen ---------------------------------------------------------------
@@ -173,9 +202,10 @@ def _finish(lesson: Lesson, done: set[str]) -> None:
     draw("".join(small(can) for can in taught))
     if lesson.key in done:
         notices.note("Done.")
-    elif st.button("I have done this lesson", key=f"_done_{lesson.key}", type="primary"):
-        done.add(lesson.key)
-        st.rerun()
+        st.button("I have not done it", key=f"_undone_{lesson.key}", on_click=mark, args=(lesson.key, False))
+    else:
+        st.button("I have done this lesson", key=f"_done_{lesson.key}", type="primary", on_click=mark,
+                  args=(lesson.key, True))
 
 
 def show_checklist(done: set[str]) -> None:
