@@ -72,6 +72,34 @@ def test_a_page_that_one_goes_back_to_has_what_its_entry_had(visitor):
     shows(visitor, DOG, None)
 
 
+def has_open(visitor, page: str, view: str) -> None:
+    """Wait until a page is there with this view, and its address names the view if it isn't the first."""
+    visitor.page.wait_for_url(f"**/{page}**")
+    expect(visitor.page.get_by_role("radio", name=view, exact=True)).to_be_checked()
+    visitor.wait_ready()
+
+
+def test_back_and_forward_open_the_view_that_was_there(visitor):
+    page = visitor.open("tokens", text=DOG)
+    steps = [("tokens", "Step by step"), ("family", "Cost"), ("attention", "Act"), ("cls", "Layers")]
+    for name, view in steps[1:]:
+        page.locator(f'[data-testid=stSidebarNavLink][href$="/{name}"]').click()
+        page.wait_for_url(f"**/{name}**")
+        visitor.wait_ready()
+        run = visitor.run_number()
+        page.get_by_role("radio", name=view, exact=True).click()
+        visitor.after(run)
+        has_open(visitor, name, view)
+    page.locator('[data-testid=stSidebarNavLink][href$="/meaning"]').click()
+    page.wait_for_url("**/meaning**")
+    visitor.wait_ready()
+    for step in ("back", "forward"):
+        for name, view in steps[::-1] if step == "back" else steps[1:]:
+            getattr(page, f"go_{step}")()
+            has_open(visitor, name, view)
+            assert (f"view={view}" in page.url) == (name != "tokens")
+
+
 def test_an_example_is_one_entry(visitor):
     page = visitor.open("compare", text=DOG, at=3)
     page.get_by_label("Examples").click()
