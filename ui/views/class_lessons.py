@@ -181,7 +181,8 @@ def _todo(lesson: Lesson, predicted: bool) -> None:
     for n, step in enumerate(lesson.steps, 1):
         draw(f'<div class="bw-step"><p><strong>{n}.</strong> {shell.inline(step.do)}</p>'
              f"{_to_notice(step, predicted)}</div>")
-        st.button(f"Open {page_title(step.page)}", key=f"_step_{lesson.key}_{n}", on_click=going.to, args=(step.view,))
+        st.button(f"Open {shell.title_of(step.page)}", key=f"_step_{lesson.key}_{n}", on_click=going.to,
+                  args=(step.view,))
     checks = "".join(f"<details><summary>{shell.inline(question)}</summary><p>{shell.inline(answer)}</p></details>"
                      for question, answer in lesson.checks)
     draw(heading("Check yourself", 3), f'<div class="bw-below">{checks}</div>')
@@ -191,9 +192,6 @@ def _to_notice(step: Step, predicted: bool) -> str:
     notice = f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p>'
     return notice if predicted else f"<details><summary>What to notice</summary>{notice}</details>"
 
-
-def page_title(name: str) -> str:
-    return next(title for pages in shell.PAGES.values() for page, title in pages if page == name)
 
 
 def _finish(lesson: Lesson, done: set[str]) -> None:

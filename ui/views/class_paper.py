@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from ui import shell
-from ui.views.class_lessons import Lesson, lessons, page_title
+from ui.views.class_lessons import Lesson, lessons
 from ui.views.family_html import draw, heading, small, words_of
 
 CITATION = Path(__file__).resolve().parent.parent.parent / "CITATION.cff"
@@ -37,7 +37,7 @@ def _sheet() -> None:
 def _questions(n: int, lesson: Lesson) -> str:
     """What a student gets of a lesson: the question, what to do, and questions with a line for each answer."""
     options = "".join(f"<li>{shell.inline(option)}</li>" for option in lesson.options)
-    steps = "".join(f"<li>{shell.inline(step.do)} <em>({html.escape(page_title(step.page))})</em></li>"
+    steps = "".join(f"<li>{shell.inline(step.do)} <em>({html.escape(shell.title_of(step.page))})</em></li>"
                     for step in lesson.steps)
     checks = "".join(f"<p>{shell.inline(question)}</p><p class='bw-line'></p>" for question, _ in lesson.checks)
     return (f'<section class="bw-sheet">{heading(f"{n}. {lesson.title}", 3)}{small(f"{lesson.minutes} minutes")}'

@@ -19,7 +19,6 @@ from bert_core.tasks.vocabulary import last_place, last_read, top_predictions
 from ui import chips, components, controls, glossary, going, notices, shell, state
 from ui.state import Here
 from ui.tables import Numbers, table
-from ui.views.class_lessons import page_title
 from ui.views.family_html import draw, heading, small, words_of
 
 #: Choices of the anatomy picture; the sizes that are edited start from base.
@@ -232,7 +231,7 @@ def _try_it(claim: family_claims.Claim) -> None:
     if not claim.page:
         return
     view = _VIEWS.get(claim.key)
-    st.button(f"Try it: {view or page_title(claim.page)}", key=f"_try_{claim.key}", type="tertiary",
+    st.button(f"Try it: {view or shell.title_of(claim.page)}", key=f"_try_{claim.key}", type="tertiary",
               icon=":material/open_in_new:", on_click=going.to,
               args=(View(claim.page, (("view", view),) if view else ()),))
 
