@@ -51,7 +51,7 @@ def test_the_head_is_refused_with_a_reason(classifier):
 def test_the_answer_keeps_the_accounts_that_there_are(classifier, look):
     at = look("cls", "Answer")
     strip = drawn(at, "influence")
-    assert [row["name"] for row in strip["rows"]] == ["left out", "attention"]
+    assert [row["name"] for row in strip["rows"]] == ["leave one out", "attention"]
     trace = run_batch(classifier, [TraceRequest(TEXT)])[0]
     winner = int(trace.logits.argmax())
     expected = finish(leave_one_out(classifier, TraceRequest(TEXT), Target("classification", winner)))

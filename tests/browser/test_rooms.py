@@ -57,7 +57,7 @@ def test_student_follows_sentence_page_and_controls(new_visitor):
     go_to(teacher, "Family")
     student.page.wait_for_url("**/family*")
     teacher.page.get_by_role("radio", name="Cost").click()
-    student.page.get_by_text("operations of one pass").first.wait_for()
+    student.page.get_by_text("operations of the layers").first.wait_for()
     student.no_traceback()
 
 
