@@ -90,7 +90,7 @@ def test_each_place_of_the_visitor_s_has_a_verdict_of_its_own(asked, places):
     words = html.unescape(said(visit("meaning", word="bank", **asked)))
     for n, (near, far, (text, at)) in enumerate(zip(("money", "river"), ("river", "money"), places), 1):
         cosines = to_senses(text, at)
-        verdict = f"yours {n} is nearest to “{near}”: cosine {cosines[near]}, {cosines[far]} to “{far}”."
+        verdict = f"your “bank” (yours {n}) is nearest to “{near}”: cosine {cosines[near]}, {cosines[far]} to “{far}”."
         assert f"In the last layer {verdict}" in words
         place = [found.start() for found in re.finditer("bank", text)][at]
         assert f">bank</mark>{text[place + 4:]}" in words

@@ -65,7 +65,7 @@ def _in_words(words: WordSet, curves: list[Line]) -> None:
     yours = [one for one, sense in zip(words.found, words.senses) if sense == YOURS]
     several = any(line.own > 1 for line in curves)
     own = {n: [line for line in curves if line.own == n] for n in range(1, 1 + len(yours[:figures.MOST_OWN]))}
-    nearest = {n: _nearest(figures.own_name(n) if several else f"your “{words.word}”", compared)
+    nearest = {n: _nearest(f"your “{words.word}”" + (f" ({figures.own_name(n)})" if several else ""), compared)
                for n, compared in own.items() if len(compared) > 1}
     if not nearest:
         known = ", ".join(f"{line.name} {_cosine(line)}" for line in curves)
