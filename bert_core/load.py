@@ -284,8 +284,9 @@ def models() -> list[dict[str, Any]]:
     return [vars(describe_folder(SHIPPED / name)) for name in shipped_names()]
 
 
-def describe_folder(folder: Path) -> ModelInfo:
+def describe_folder(folder: str | Path) -> ModelInfo:
     """ModelInfo of a shipped model's folder, without reading its tensors."""
+    folder = Path(folder)
     config = parse_config(read_json(folder / "config.json"))
     stored = shared.visible(stored_tensors(folder, config))
     wanted = plan(config, {name: place.shape for name, place in stored.items()})

@@ -108,6 +108,8 @@ class Trace:
             ValueError: the request did not ask for this row.
         """
         logits, at = self.lm_logits, self.__dict__["request"].lm_at
+        if at is not None and position not in at:
+            raise ValueError(f"the request asked for rows {', '.join(map(str, at))}, not {position}; see lm_at")
         return logits[position if at is None else at.index(position)]
 
     @property

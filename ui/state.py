@@ -32,6 +32,8 @@ Value = TypeVar("Value")
 DEFAULT_TEXT = "The babysitter opened the [MASK] and read the first chapter."
 #: A shipped model that every page can read with, offered where the chosen one can't be used.
 OFFERED = "twin-bert"
+#: How the name of a model begins that was made by fine-tuning here.
+MADE = "mine:"
 #: Key of the switch of the fast mode, and the pages that have it -> their views that are made for checking numbers
 #: and stay exact, as all other pages do.
 FAST = "fast"
@@ -390,5 +392,10 @@ def dropped() -> list[str]:
     now = time.monotonic()
     fresh = {key: (raw, since) for key, (raw, since) in notices.items() if now - since < NOTICE_SECONDS}
     st.session_state["_dropped"] = fresh
-    return [f"The address has “{raw}” for “{key}”, which can't be used with what is on screen; it was left out."
-            for key, (raw, _) in fresh.items()]
+    return [_why_dropped(key, raw) for key, (raw, _) in fresh.items()]
+
+
+def _why_dropped(key: str, raw: str) -> str:
+    if raw.startswith(MADE):
+        return f"{raw} is kept by another visit or tab; Fine-tune keeps it for this one too, while its run is there."
+    return f"The address has “{raw}” for “{key}”, which can't be used with what is on screen; it was left out."

@@ -132,7 +132,7 @@ function drawLabels(context, tokens, size, look, row, place, shown) {
   const most = Math.floor((GUTTER - 6) / (0.5 * font));
   context.textBaseline = "middle";
   tokens.forEach((token, i) => {
-    const chosen = i === row || i === place;
+    const chosen = i === row || (i === place && Math.abs(place - row) >= every); // beside the row there is no room for it
     const crowded = every > 1 && Math.min(Math.abs(i - row), Math.abs(i - place)) < every;
     if (!chosen && (i % every || crowded)) return;
     const text = token.length > most ? `${token.slice(0, most - 1)}…` : token;

@@ -63,7 +63,7 @@ def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: i
         figure.add_scatter(x=curves["held_step"], y=curves["held_accuracy"], name=run.name, mode="lines+markers",
                            line={**run.line, "width": 3}, marker={"size": 6},
                            hovertemplate="step %{x}: %{y:.1%}")
-    _add_levels(figure, levels)
+    _add_levels(figure, levels, "bottom right")
     theme.style(figure, x="optimiser steps", y="hidden words guessed right", height=380)
     figure.update_yaxes(range=[0, 1], tickformat=".0%")
     return figure.update_xaxes(range=[0, steps])
@@ -79,7 +79,7 @@ def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) 
                            hovertemplate="step %{x}: %{y:.2f} nats, this step alone %{customdata:.2f}")
         figure.add_scatter(x=run.curves["held_step"], y=run.curves["held_loss"], name=f"{run.name}: held out",
                            line={**run.line, "width": 3}, hovertemplate="step %{x}: %{y:.2f} nats")
-    _add_levels(figure, levels)
+    _add_levels(figure, levels, "top right")
     theme.style(figure, x="optimiser steps; training: running average", y="masked-LM loss (nats)", height=300)
     figure.update_yaxes(rangemode="tozero")
     return figure.update_xaxes(range=[0, steps])
@@ -99,7 +99,7 @@ def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, 
     return figure.update_xaxes(range=[0, steps])
 
 
-def _add_levels(figure: go.Figure, levels: Sequence[Level]) -> None:
+def _add_levels(figure: go.Figure, levels: Sequence[Level], where: str) -> None:
     for level in levels:
         figure.add_hline(y=level.value, line={"color": LEVEL_COLOUR, "dash": "dash", "width": 1.5},
-                         annotation={"text": level.name, "font": {"size": 15}}, annotation_position="bottom right")
+                         annotation={"text": level.name, "font": {"size": 15}}, annotation_position=where)

@@ -38,9 +38,15 @@ def pretrain(args: argparse.Namespace) -> dict:
     Raises:
         ValueError: OUT is a file, another process is at work there, or the run that goes on there had other settings.
     """
+    made = not Path(args.out).exists()
     out = make_folder(args.out)
-    with _alone(out):
-        return _pretrain(args, out)
+    try:
+        with _alone(out):
+            return _pretrain(args, out)
+    finally:
+        if made:
+            with suppress(OSError):  # there is something in it
+                out.rmdir()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from bert_core.training.live.folder import ENDED, RunFolder, Status
 from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, to_json
 from bert_core.training.live.tables import Labelled, dataset
-from tests.payloads import PATIENCE, said, visit
+from tests.payloads import PATIENCE, is_ready, said, visit
 from ui import training
 from ui.views import finetune as finetune_page
 from ui.views import pretrain as film_page
@@ -125,6 +125,22 @@ def test_above_the_film_stands_what_the_last_held_out_measure_said(monkeypatch, 
     desk.folder.set_arrays("curves", curves | {"held_accuracy": np.array([0.02, 0.337], dtype=np.float32)})
     desk.folder.set_status(Status("running", 20, 3000))
     assert "Step 20 of 3,000. Held-out words guessed right: 34 %." in said(visit("pretrain", run=desk.id))
+
+
+def test_an_own_text_that_is_refused_is_said_beside_its_field_and_on_the_page():
+    """A phone shows no more of the popover than the field, and nothing of it when it is closed."""
+    at = visit("pretrain")
+    at.text_area(key="own_text").set_value("too short").run()
+    assert said(at).count("The shipped text is used: ") == 2
+    at.text_area(key="own_text").set_value("").run()
+    assert "The shipped text is used" not in said(at)
+
+
+def test_a_model_of_another_visit_is_said_to_be_one():
+    at = visit("cls", classifier="mine:topic-full-911cbc10-e4")
+    bar = is_ready(at)
+    assert bar["lines"] == ["mine:topic-full-911cbc10-e4 is kept by another visit or tab; Fine-tune keeps it for this "
+                            "one too, while its run is there."]
 
 
 def test_a_run_that_the_trainer_has_not_seen_stands_in_no_queue():

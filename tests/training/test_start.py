@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from bert_core.cli import main
 from bert_core.load import load_model
 from bert_core.training.start import read_start, start_weights
 
@@ -67,3 +68,14 @@ def test_an_encoder_alone_starts_a_tied_run_whatever_its_config_says(folder):
     weights, _ = start_weights(config, found, "mlm", torch.zeros(config.vocab_size), 0)
     assert config.tie_word_embeddings  # what is written in the end opens: no decoder beside the word table
     assert DECODER not in weights
+
+
+def test_a_run_that_is_refused_leaves_no_folder(tmp_path, capsys):
+    out, mine = tmp_path / "new", tmp_path / "mine"
+    mine.mkdir()
+    for folder in (out, mine):
+        flags = ("--corpus", str(tmp_path / "nope"), "--objective", "mlm", "--init", "twin-bert", "--out", str(folder))
+        assert main(["pretrain", *flags]) == 2
+    assert "nope" in capsys.readouterr().err
+    assert not out.exists()
+    assert mine.is_dir()

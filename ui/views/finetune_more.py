@@ -125,7 +125,7 @@ def keep(run: RunView, epoch: int) -> None:
     if epoch == 0:
         notices.note("Train at least one epoch before you keep it.")
         return
-    name = f"mine:{run.spec.task}-{run.spec.way}-{run.id[:8]}-e{epoch}"
+    name = f"{state.MADE}{run.spec.task}-{run.spec.way}-{run.id[:8]}-e{epoch}"
     first, second, _ = st.columns([1.3, 1.3, 2])
     first.button("Keep it for this visit", key="keep", icon=":material/bookmark:", width="stretch",
                  on_click=keep_model, args=(run, epoch, name))

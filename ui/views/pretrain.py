@@ -37,7 +37,10 @@ def settings() -> PretrainSpec:
         size = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
         steps = LENGTHS[controls.choice("Length", list(LENGTHS), "length", "3,000 steps", as_list=True)]
         seed = int(controls.number("Seed", 0, 9999, "seed", 0))
-        own = st.session_state[GIVEN] = own_text()
+        st.session_state[GIVEN], refused = own_text()
+    if refused:
+        notices.problem(refused)
+    own = st.session_state[GIVEN]
     spec = replace(PretrainSpec(), layers=size[0], width=size[1], steps=steps, seed=seed, **chosen["change"])
     ask_first(chosen)
     return replace(spec, text="own") if own else spec
@@ -54,20 +57,23 @@ def ask_first(experiment: dict) -> None:
             notices.note(f"{'Expected.' if right else 'Not what is expected.'} {experiment['why']}")
 
 
-def own_text() -> str | None:
-    """A visitor's own text, checked; None for the shipped one."""
+def own_text() -> tuple[str | None, str]:
+    """A visitor's own text, checked, or None for the shipped one; and why theirs can't be read, or ''."""
     with st.popover("Own text"):
         pasted = st.text_area("Text: sentences, a blank line between documents", key="own_text", height=140,
                               placeholder="Paste at least some hundred sentences. They stay on this server while "
                                           "you are here, and are not in the address.")
+        beside = st.container()  # a phone shows no more of this than the field
         file = st.file_uploader("or a .txt file in UTF-8", type=["txt"], key="own_file")
         if file is None and not pasted.strip():
-            return None
+            return None, ""
         try:
-            return check_text(pasted if file is None else decode_text(file.getvalue()))
+            return check_text(pasted if file is None else decode_text(file.getvalue())), ""
         except ValueError as problem:
-            notices.problem(f"The shipped text is used: {problem}.")
-            return None
+            refused = f"The shipped text is used: {problem}."
+            with beside:
+                notices.problem(refused)
+            return None, refused
 
 
 def page(spec: PretrainSpec) -> None:
