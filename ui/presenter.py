@@ -43,6 +43,7 @@ USUAL_TYPE, LARGE_TYPE = 18, 23
 _LARGE = f"html {{ font-size: {LARGE_TYPE}px !important; }}" + """
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .bw-below { display: none !important; }
 [data-testid="stMainBlockContainer"] { padding-top: 1rem; max-width: 1800px; }
+.stApp .st-key-c_effect { padding-top: 1.4rem; } /* they rest below the hint of the keys */
 @media (max-width: 640px) { html { font-size: 19px !important; } }
 @media (max-height: 1000px) { html { --bw-aside: none; } .bw-eyebrow, .bw-lead { display: none; } }"""
 

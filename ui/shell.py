@@ -49,6 +49,8 @@ NO_SENTENCE = ('[data-testid="stHorizontalBlock"]:has(> * .st-key-text):not(:foc
                "{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }")
 #: The explorer itself, behind a page's name in the browser's tab.
 APP = "Both Ways"
+#: Page and view as older links have it -> its name now.
+RENAMED = {("masking", "Two sentences"): "Other sentence"}
 #: The page at the bare address.
 FIRST = "masking"
 
@@ -84,6 +86,8 @@ def frame(page: st.Page) -> None:
     is_back = st.session_state.get("_page") not in (None, name)
     if is_back:  # two pages may have a view of the same name
         st.session_state.pop("view", None)
+    if (name, st.query_params.get("view")) in RENAMED:
+        st.session_state.setdefault("view", RENAMED[name, st.query_params["view"]])
     is_sent = going.is_sent()
     st.session_state["_page"] = name
     st.session_state["_framed"] = True

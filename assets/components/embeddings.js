@@ -3,7 +3,7 @@
 const STRIPS = ["token", "segment", "position", "sum", "output"];
 const NAMES = { token: "token", segment: "segment", position: "position", sum: "= sum", output: "LayerNorm" };
 const BLOCK_GAP = 16;
-// In so many decimals the float32 values hold, and who adds them up by hand gets the same.
+// In so many decimals the float32 values hold; who adds them up by hand is off by one in the last at most.
 const DECIMALS = 5;
 let STRIP = 17, NAME_WIDTH = 96, HEAD = 24;
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, Page
 
 from tests.browser.waiting import holds
@@ -22,6 +23,23 @@ def test_the_answers_stay_above_the_grid_that_changes_them(new_visitor):
     holds(page, lambda: page.locator("canvas.att-grid").bounding_box()["y"] < 450)
     assert is_in_sight(page, page.locator(".effect-root"))
     assert is_in_sight(page, page.locator("canvas.att-grid"))
+
+
+@pytest.mark.parametrize(("size", "present"), [((1366, 768), {}), ((1280, 720), {"present": 1})])
+def test_many_answers_leave_the_grid_its_room(new_visitor, size, present):
+    visitor = new_visitor(width=size[0], height=size[1])
+    page = visitor.open("attention", view="Act", text="The [MASK] slept. " * 7, **present)
+    grid = page.locator("canvas.att-grid")
+    grid.evaluate("grid => grid.scrollIntoView({ block: 'end' })")
+    room = grid.evaluate("""(grid) => {
+      const [bar, answers] = [".bw-status", ".st-key-c_effect"].map(
+        (one) => document.querySelector(one).getBoundingClientRect());
+      const place = grid.getBoundingClientRect();
+      return Math.min(place.bottom, bar.top) - Math.max(place.top, answers.bottom);
+    }""")
+    assert room > 150
+    page.locator(".st-key-c_effect").evaluate("box => { box.scrollTop = box.scrollHeight; }")
+    assert is_in_sight(page, page.locator(".effect-block").last)
 
 
 def test_a_row_of_roles_brings_its_head_up(new_visitor):

@@ -136,3 +136,10 @@ def test_how_many_guesses_is_asked_only_where_there_is_a_gap_and_remembered_mean
     assert [slider.label for slider in at.slider] == []
     at.text_input(key="text").set_value("Rome is [MASK].").run()
     assert at.slider(key="k").value == 9
+
+
+def test_a_link_with_the_former_name_of_a_view_opens_it():
+    at = visit("masking", other="The [MASK] sang.", view="Two sentences")
+    assert at.session_state["view"] == "Other sentence"
+    assert is_ready(at)["lines"] == []
+    assert drawn(at, "vocabulary")
