@@ -176,7 +176,7 @@ def test_rows_of_a_causal_model_come_as_they_were_asked_for(tiny_gpt, order, rea
     np.testing.assert_allclose(some.lm_logits, whole.lm_logits[[7, 2]], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(some.lm_row(2), some.lm_logits[1])
     np.testing.assert_array_equal(whole.lm_row(2), whole.lm_logits[2])
-    with pytest.raises(ValueError, match="not in tuple"):
+    with pytest.raises(ValueError, match="asked for rows 7, 2, not 3; see lm_at"):
         some.lm_row(3)
 
 
