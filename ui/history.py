@@ -14,8 +14,10 @@ _ADDRESS = "_address_of_history"
 
 
 def keep_addresses() -> None:
-    """Have nothing taken out of an address that the browser's history brings; elsewhere, and where Streamlit's insides
-    are others, all stays as it is."""
+    """Have nothing taken out of an address that the browser's history brings; where Streamlit's insides differ it is.
+
+    A later click is no matter of history, although the address may be the same still.
+    """
     with contextlib.suppress(ImportError, AttributeError):
         from streamlit.runtime.app_session import AppSession
         from streamlit.runtime.state.query_params import QueryParams
@@ -23,8 +25,9 @@ def keep_addresses() -> None:
         ask, populate = AppSession.request_rerun, QueryParams.populate_from_query_string
 
         def request_rerun(self: Any, client_state: Any) -> None:
-            if client_state is not None and client_state.is_history_navigation:
-                setattr(self._session_state.query_params, _ADDRESS, client_state.query_string)
+            if client_state is not None and not client_state.is_auto_rerun:
+                address = client_state.query_string if client_state.is_history_navigation else None
+                setattr(self._session_state.query_params, _ADDRESS, address)
             ask(self, client_state)
 
         def populate_from_query_string(self: Any, query_string: str, valid_script_hashes: Any = None) -> None:

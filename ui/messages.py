@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 #: Kinds of messages that are answered, and of operations beside the script.
 ANSWERED = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "backend_operation_request"})
 OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})
-#: Most characters of a field, more than any page takes, and of a component's message.
-MOST, MOST_OF_A_MESSAGE = 400_000, 100_000
+#: Most characters of a field, more than any page takes, and of a component's message; most bytes of all together.
+MOST, MOST_OF_A_MESSAGE, MOST_BYTES = 400_000, 100_000, 4 * 2**20
 
 
 def bound() -> None:
@@ -41,7 +41,8 @@ def is_answered(message: BackMsg) -> bool:
     kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
         return message.backend_operation_request.WhichOneof("payload") in OPERATIONS
-    return kind in ANSWERED and all(_is_bounded(widget) for widget in message.rerun_script.widget_states.widgets)
+    bounded = all(_is_bounded(widget) for widget in message.rerun_script.widget_states.widgets)
+    return kind in ANSWERED and bounded and message.ByteSize() <= MOST_BYTES
 
 
 def _is_bounded(widget: WidgetState) -> bool:

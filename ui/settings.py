@@ -68,7 +68,7 @@ def typing_pause() -> str:
 def run_keep() -> float:
     """Seconds for which a training run stays after its last watcher left: 1 to a day."""
     asked = os.environ.get("BOTH_WAYS_RUN_KEEP", "")
-    return float(min(86_400, max(1, int(asked)))) if re.fullmatch(r"\d{1,5}", asked) else KEEP
+    return float(min(86_400, max(1, int(asked)))) if _fits("BOTH_WAYS_RUN_KEEP", asked) else KEEP
 
 
 def fast_is_offered() -> bool:

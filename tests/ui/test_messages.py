@@ -39,6 +39,7 @@ def operation(**payload) -> BackMsg:
     (run_with(json_trigger_value="[" * 90_000), False),
     (run_with(json_value="9" * 5_000), False),
     (run_with(json_value=json.dumps("a" * 100_000)), False),
+    (run_with(bytes_value=b"a" * 5_000_000), False),
     (operation(deferred_file=1), True),
     (operation(install_skills=1), False),
 ])

@@ -37,10 +37,10 @@ def settings() -> PretrainSpec:
         size = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
         steps = LENGTHS[controls.choice("Length", list(LENGTHS), "length", "3,000 steps", as_list=True)]
         seed = int(controls.number("Seed", 0, 9999, "seed", 0))
-        st.session_state[GIVEN], refused = own_text()
+        own, refused = own_text()
+    st.session_state[GIVEN] = own
     if refused:
         notices.problem(refused)
-    own = st.session_state[GIVEN]
     spec = replace(PretrainSpec(), layers=size[0], width=size[1], steps=steps, seed=seed, **chosen["change"])
     ask_first(chosen)
     return replace(spec, text="own") if own else spec
