@@ -1,6 +1,6 @@
 """A packed model that can be differentiated: its products run as fast there and back as where they are only read.
 
-oneDNN's packed products have no gradient of their own. That of x W^T by x is a
+Packed products have no gradient of their own. That of x W^T by x is a
 product too, with W, so a second pack of each matrix, transposed, gives it. The
 weights themselves get no gradient: what is asked is how an answer moves with its
 input, or with what a part of the model gives.
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from bert_core.kernels import Linear, PackedLinear, pack_linear
+from bert_core.kernels import Guarded, Linear, Packed, pack_linear
 from bert_core.model import Model, activate, decoder_weight
 from bert_core.on_demand import plain
 
@@ -45,7 +45,7 @@ class Differentiable:
             than a few products with it.
     """
 
-    def __init__(self, fast: PackedLinear, plain: Callable[[], Tensor] | None = None):
+    def __init__(self, fast: Packed, plain: Callable[[], Tensor] | None = None):
         self.fast, self._plain = fast, plain
 
     @functools.cached_property
@@ -54,7 +54,7 @@ class Differentiable:
         if self._plain is not None:
             matrix = self._plain()
             return lambda given: given @ matrix
-        transposed = pack_linear(self.fast.blocked.to_dense().t(), None)
+        transposed = pack_linear(self.fast.matrix().t(), None)
         return lambda given: transposed(given, None)
 
     def __call__(self, x: Tensor, activation: str | None) -> Tensor:
@@ -85,7 +85,7 @@ def with_gradients(model: Model) -> Model:
     What that takes is made once for all who have it at the same time, and is gone with the last of them.
     """
     packed = model.fast_linear
-    if not packed or not all(isinstance(linear, PackedLinear) for linear in packed.values()):
+    if not packed or any(isinstance(linear, Guarded) for linear in packed.values()):
         return replace(model, weights=plain(model.weights), fast_linear={})
     with _one_at_a_time:
         made = _MADE.get(id(packed))

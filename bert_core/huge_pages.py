@@ -12,8 +12,6 @@ import functools
 import sys
 from collections.abc import Callable, Iterable
 
-from torch import Tensor, ops
-
 PAGE = 2**21
 #: Spans less far apart than this are moved together, with what lies between.
 _MOST_BETWEEN = PAGE
@@ -32,14 +30,6 @@ def _madvise() -> Callable[[int, int, int], int] | None:
         return None
     call.argtypes, call.restype = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int), ctypes.c_int
     return call
-
-
-def span_of(blocked: Tensor) -> tuple[int, int] | None:
-    """First address and bytes of a tensor in oneDNN's layout; None where torch doesn't tell."""
-    try:
-        return ops.mkldnn.data_ptr(blocked), ops.mkldnn._nbytes(blocked)
-    except (AttributeError, RuntimeError):
-        return None
 
 
 def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

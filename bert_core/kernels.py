@@ -1,9 +1,10 @@
-"""Linear layers with weights packed once for oneDNN: the same numbers, sooner.
+"""Linear layers with weights packed once: the same numbers, sooner.
 
 On processors with AVX-512, F.linear lets MKL take a generic path, and oneDNN
-with packed weights does the same float32 product up to three times as fast; on
-AVX2 it is up to twice as fast for a sentence and even for a page. The operators
-are private to torch, so everything about them stays behind `packed`, which
+with packed weights (onednn.py) does the same float32 product up to three times
+as fast; on AVX2 it is up to twice as fast for a sentence and even for a page.
+Where our own kernel can be compiled (panels.py), it does a sentence in four
+fifths of oneDNN's time. Everything about either stays behind `packed`, which
 checks at start-up that they exist, agree with F.linear, and up to how many rows
 they are faster; beyond, F.linear stays.
 """
@@ -14,23 +15,24 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bert_core import huge_pages
+from bert_core import huge_pages, onednn, panels
 from bert_core.layout import LAYER_ROLES
-from bert_core.model import PROJECTIONS, Model, activate, decoder_weight, joined_name, linear
+from bert_core.model import PROJECTIONS, Model, decoder_weight, joined_name, linear
 from bert_core.on_demand import Make, OnDemand, halved
 
 Linear = Callable[[Tensor, str | None], Tensor]
 
-#: Rows for which the packed layout is chosen; others work, less well.
-_ROWS_HINT = 128
 #: Numbers of rows (tokens in a batch) at which the self-test compares the two.
 _TESTED_ROWS = (16, 64, 256)
 _TESTED_OUTPUTS = 4096
+#: (out, in) of the product at which the two kernels are compared: a base model's feed-forward layer.
+_TESTED_SIZE = (3072, 768)
 _TRIES = 3
 #: Share of F.linear's time that the packed product must stay under to be chosen.
 _WORTH_IT = 0.95
@@ -56,48 +58,60 @@ def product_parts(model: Model) -> dict[str, tuple[str, ...]]:
     return {name: (name,) for name in alone} | joined
 
 
-@dataclass(frozen=True)
-class PackedLinear:
-    """One linear over weights in oneDNN's own layout.
+class Packed(Protocol):
+    """One linear over packed weights, (..., in) -> (..., out)."""
 
-    Attributes:
-        blocked: (out, in) weights; only oneDNN's operators can read them.
-        bias: (out,) or None.
-    """
+    @property
+    def outputs(self) -> int:
+        """How many outputs there are."""
 
-    blocked: Tensor
-    bias: Tensor | None
+    def __call__(self, x: Tensor, activation: str | None) -> Tensor: ...
 
-    def __call__(self, x: Tensor, activation: str | None) -> Tensor:
-        """(..., in) -> (..., out)."""
-        fused = activation in ("gelu", "relu", "tanh")
-        algorithm = "none" if activation == "gelu" else ""
-        run = torch.ops.mkldnn._linear_pointwise
-        out = run(x, self.blocked, self.bias, activation if fused else "none", [], algorithm)
-        return out if fused or activation is None else activate(out, activation)
+    def matrix(self) -> Tensor:
+        """(out, in) weights as they were, made anew each time."""
+
+    def span(self) -> tuple[int, int] | None:
+        """First address and bytes of the packed weights, where that is known."""
 
 
-def pack_linear(weight: Tensor, bias: Tensor | None) -> PackedLinear:
-    """A linear packed for oneDNN.
+def pack_linear(weight: Tensor, bias: Tensor | None) -> Packed:
+    """A linear packed in the layout that is faster here.
 
     Args:
         weight: (out, in), float32 or bfloat16, on the CPU.
         bias: (out,) or None.
     """
-    return PackedLinear(torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _ROWS_HINT), bias)
+    own = weight.dtype == torch.float32 and own_kernel_worth_it()
+    return (panels if own else onednn).pack(weight, bias)
+
+
+@functools.cache
+def own_kernel_worth_it() -> bool:
+    """Whether our own float32 kernel is to be had here, is right, and is faster than oneDNN's for a short text."""
+    if not panels.available() or not _agrees(panels.pack, torch.float32):
+        return False
+    if not _agrees(onednn.pack, torch.float32):
+        return True
+    rows, (out, width) = _TESTED_ROWS[0], _TESTED_SIZE
+    weights = [torch.randn(out, width) for _ in range(1 + _CACHE_BYTES // (4 * out * width))]
+    x = torch.randn(rows, width)
+    ours, theirs = ([pack(weight, None) for weight in weights] for pack in (panels.pack, onednn.pack))
+    tries = (ratio_of_best(lambda: [fast(x, "gelu") for fast in ours], lambda: [fast(x, "gelu") for fast in theirs])
+             for _ in range(_TRIES))
+    return any(ratio <= 1 for ratio in tries)
 
 
 def usable(dtype: torch.dtype) -> bool:
-    """Whether the packed operators exist here and agree with F.linear.
+    """Whether packed products exist here and agree with F.linear."""
+    return dtype in _TOLERANCE and _agrees(pack_linear, dtype)
 
-    Equality is tested on a (5, 96) x (96, 64) product with and without GELU.
-    """
-    if dtype not in _TOLERANCE or not torch.backends.mkldnn.is_available():
-        return False
+
+def _agrees(pack: Callable[[Tensor, Tensor | None], Packed], dtype: torch.dtype) -> bool:
+    """Whether (19, 200) x (200, 110) with and without GELU is what F.linear gives."""
     generator = torch.Generator().manual_seed(0)
-    x, weight, bias = (torch.randn(*shape, generator=generator).to(dtype) for shape in ((5, 96), (64, 96), (64,)))
+    x, weight, bias = (torch.randn(*shape, generator=generator).to(dtype) for shape in ((19, 200), (110, 200), (110,)))
     try:
-        fast = pack_linear(weight, bias)
+        fast = pack(weight, bias)
         pairs = [(fast(x, name), F.linear(x, weight, bias)) for name in (None, "gelu")]
     except (RuntimeError, AttributeError, TypeError):
         return False
@@ -157,13 +171,19 @@ def rows_worth_it(dtype: torch.dtype, out: int, width: int) -> int:
 class Guarded:
     """The packed product up to so many rows, the plain one beyond."""
 
-    fast: PackedLinear
+    fast: Packed
     plain: Linear
     most_rows: int
 
     @property
-    def blocked(self) -> Tensor:
-        return self.fast.blocked
+    def outputs(self) -> int:
+        return self.fast.outputs
+
+    def matrix(self) -> Tensor:
+        return self.fast.matrix()
+
+    def span(self) -> tuple[int, int] | None:
+        return self.fast.span()
 
     def __call__(self, x: Tensor, activation: str | None) -> Tensor:
         return (self.fast if x.numel() // x.shape[-1] <= self.most_rows else self.plain)(x, activation)
@@ -174,7 +194,7 @@ def packed(model: Model) -> Model:
     """The same model with its linears packed, or the model itself where that doesn't help.
 
     Where the packed product serves any number of rows, the plain matrices are
-    let go and read back from oneDNN's layout, bit for bit, by whoever asks for
+    let go and read back from the packed ones, bit for bit, by whoever asks for
     one; else both stand side by side. A word table that is left for looking
     words up is kept in float16 where that says the same.
     """
@@ -182,7 +202,7 @@ def packed(model: Model) -> Model:
         return model
     config, weights = model.config, model.weights
     most = rows_worth_it(model.dtype, config.intermediate_size, config.hidden_size)
-    fast: dict[str, PackedLinear | Guarded] = {}
+    fast: dict[str, Packed] = {}
     made: dict[str, Make] = {}
     if most:
         parts = product_parts(model)
@@ -208,19 +228,19 @@ def _in_half(model: Model) -> dict[str, Make]:
     return {} if table is None else {name: table}
 
 
-def _keep_in_huge_pages(linears: Iterable[PackedLinear | Guarded]) -> None:
+def _keep_in_huge_pages(linears: Iterable[Packed]) -> None:
     """A large model's packed weights come from memory at every pass: in few pages they come sooner."""
-    spans = [huge_pages.span_of(one.blocked) for one in linears]
+    spans = [one.span() for one in linears]
     found = [span for span in spans if span is not None]
     if sum(size for _, size in found) >= _WORTH_MOVING:
         huge_pages.gather(found)
 
 
-def _guarded(fast: PackedLinear, plain: Linear, most_rows: int) -> PackedLinear | Guarded:
+def _guarded(fast: Packed, plain: Linear, most_rows: int) -> Packed:
     return fast if most_rows == _ANY_ROWS else Guarded(fast, plain, most_rows)
 
 
-def _packed_of(model: Model, names: tuple[str, ...], most_rows: int) -> PackedLinear | Guarded:
+def _packed_of(model: Model, names: tuple[str, ...], most_rows: int) -> Packed:
     """Linears side by side as one packed product, (..., in) -> (..., sum of out).
 
     The plain product looks its weights up when it is called, so that nobody keeps them.
@@ -235,23 +255,23 @@ def _beside(tensors: list[Tensor], dim: int = 0) -> Tensor:
     return tensors[0] if len(tensors) == 1 else torch.cat(tensors, dim)
 
 
-def _packed_decoder(model: Model, most_rows: int) -> PackedLinear | Guarded:
+def _packed_decoder(model: Model, most_rows: int) -> Packed:
     """The projection to the vocabulary; its table stays as well, for looking words up."""
     weight, bias = decoder_weight(model), model.weights[model.names.mlm_bias]
     return _guarded(pack_linear(weight, bias), lambda x, _activation: F.linear(x, weight, bias), most_rows)
 
 
-def _read_back(fast: Mapping[str, PackedLinear | Guarded], parts: Mapping[str, tuple[str, ...]]) -> dict[str, Make]:
+def _read_back(fast: Mapping[str, Packed], parts: Mapping[str, tuple[str, ...]]) -> dict[str, Make]:
     """How to make each plain matrix from the packed product that holds it."""
     found: dict[str, Make] = {}
     for product, names in parts.items():
-        rows = fast[product].blocked.shape[0] // len(names)
-        found |= {f"{name}.weight": functools.partial(_rows, fast[product].blocked, rows * i, rows)
+        rows = fast[product].outputs // len(names)
+        found |= {f"{name}.weight": functools.partial(_rows, fast[product], rows * i, rows)
                   for i, name in enumerate(names)}
     return found
 
 
-def _rows(blocked: Tensor, start: int, rows: int) -> Tensor:
-    """Some rows of weights in oneDNN's layout, (rows, in), without the memory of the others."""
-    whole = blocked.to_dense()
+def _rows(packed: Packed, start: int, rows: int) -> Tensor:
+    """Some rows of packed weights, (rows, in), without the memory of the others."""
+    whole = packed.matrix()
     return whole if rows == len(whole) else whole[start:start + rows].clone()

@@ -63,7 +63,7 @@ def plain(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
 class OnDemand(Mapping[str, Tensor]):
     """A model's weights, some of them held as the way to make them.
 
-    The encoder runs on matrices in oneDNN's layout; training, export and the
+    The encoder runs on packed matrices; training, export and the
     views of single numbers want plain ones, but seldom. Kept beside the packed
     they would double a model's memory.
 

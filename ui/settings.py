@@ -35,6 +35,7 @@ _FORMS = {
     "BOTH_WAYS_HUB": "(?i:on|off|1|0|true|false|yes|no)",
     "BOTH_WAYS_PAUSE": "[0-5]?[0-9]{1,4}ms|60000ms",
     "BOTH_WAYS_FAST": "auto|on|off",
+    "BOTH_WAYS_COMPILE": "(?i:on|off)",
     "BOTH_WAYS_TRAINER_NICE": "1?[0-9]",
     **dict.fromkeys(("BOTH_WAYS_RUN_KEEP", "BOTH_WAYS_CACHE_MB", "BOTH_WAYS_MODELS_MB"), "[0-9]{1,5}"),
 }

@@ -40,7 +40,7 @@ class LocalEngine:
         default: model of requests that name none; loaded at once, so that a
             wrong name is an error here.
         cache_bytes: bound of the Trace cache; 0 keeps none.
-        pack: whether linears are packed for oneDNN (kernels.py).
+        pack: whether linears are packed (kernels.py).
         check: asked before a model other than `default` is loaded by its name.
 
     Raises:

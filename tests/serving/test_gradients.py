@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from bert_core import gradients, kernels
+from bert_core import gradients, kernels, onednn, panels
 from bert_core import model as bert
 from bert_core.load import load_model
 from bert_core.measures.attribution import finish, gradient_accounts, gradient_x_input, integrated_gradients
@@ -18,6 +18,7 @@ from bert_core.measures.knowledge_neurons import neuron_shares
 from bert_core.measures.target import Target
 from bert_core.trace import TraceRequest
 from tests.serving.test_kernels import needs_onednn
+from tests.serving.test_panels import needs_panels
 
 REQUEST = TraceRequest("the dog [MASK] all night", "it barked")
 PLACE, PIECE = 3, 11
@@ -32,12 +33,14 @@ def pair(tiny_bert, monkeypatch):
 
 
 @needs_onednn
+@pytest.mark.parametrize("kernel", [onednn, pytest.param(panels, marks=needs_panels)])
 @pytest.mark.parametrize("activation", [None, "gelu", "gelu_new", "tanh"])
-def test_a_product_there_and_back_is_the_plain_one(activation):
+def test_a_product_there_and_back_is_the_plain_one(activation, kernel, monkeypatch):
+    monkeypatch.setattr(gradients, "pack_linear", kernel.pack)
     torch.manual_seed(2)
     x, weight, bias = torch.randn(2, 5, 15), torch.randn(23, 15), torch.randn(23)
     for matrix in (None, lambda: weight):
-        fast = gradients.Differentiable(kernels.pack_linear(weight, bias), matrix)
+        fast = gradients.Differentiable(kernel.pack(weight, bias), matrix)
         found, wanted = (one.clone().requires_grad_() for one in (x, x))
         out, want = fast(found, activation), torch.nn.functional.linear(wanted, weight, bias)
         want = want if activation is None else bert.activate(want, activation)

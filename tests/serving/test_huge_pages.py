@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from bert_core import huge_pages, kernels
+from bert_core import huge_pages, kernels, onednn
 from bert_core.load import load_model
 
 MB = 2**20
@@ -52,14 +52,14 @@ def test_a_refusal_counts_nothing(monkeypatch):
 
 
 @pytest.mark.xfail(not torch.backends.mkldnn.is_available(), reason="no oneDNN here", strict=True)
-def test_a_packed_tensor_tells_where_it_lies():
-    start, size = huge_pages.span_of(kernels.pack_linear(torch.randn(512, 256), None).blocked)
+def test_a_tensor_of_onednn_tells_where_it_lies():
+    start, size = onednn.pack(torch.randn(512, 256), None).span()
     assert start > 0
     assert size >= 512 * 256 * 4
 
 
-def test_a_plain_tensor_has_no_span():
-    assert huge_pages.span_of(torch.randn(3, 3)) is None
+def test_a_tensor_that_does_not_tell_has_no_span():
+    assert onednn.BlockedLinear(torch.randn(3, 3), None).span() is None
 
 
 @pytest.mark.parametrize(("least", "calls"), [(0, 1), (2**60, 0)])
