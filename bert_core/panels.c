@@ -20,7 +20,7 @@
 #endif
 #define VECTORS 3
 #define PANEL (LANES * VECTORS) /* outputs that lie side by side */
-#define DEPTH 128               /* inputs at a time: that much of a panel stays in a first-level cache */
+#define DEPTH 256               /* inputs at a time: that much of a panel, 48 KB, stays in the nearest caches */
 #define CHUNK 512               /* rows at a time: that many of them, DEPTH inputs each, in a second-level one */
 #define LINE 16                 /* floats that come from memory at once */
 #define ALONE 100000            /* fewer multiplications than this are no work for a second thread */
@@ -92,7 +92,7 @@ void product(const float *x, const float *weights, const float *bias, float *out
         long these = rows - start < CHUNK ? rows - start : CHUNK;
         const float *from = x + start * inputs;
         float *to = out + start * outputs;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (rows * inputs * outputs > ALONE)
+#pragma omp parallel for num_threads(threads) schedule(static) if (rows * inputs * outputs > ALONE)
         for (long p = 0; p < panels; p++) {
             const float *w = weights + p * inputs * PANEL, *b = bias + p * PANEL;
             long columns = outputs - p * PANEL;
