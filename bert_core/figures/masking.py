@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.counting import counted
-from bert_core.measures.masking import Tally
+from bert_core.measures.masking import SPLIT, Tally, share_band
 from bert_core.measures.predictions import Contrast, Gap, Scatter
 from bert_core.tokenizer import Encoding
 from bert_core.training.corruption import KEPT, OUTCOMES, UNTOUCHED, Corrupted
@@ -69,7 +69,7 @@ def scatter_data(
 
 
 def draw_data(encoding: Encoding, drawn: Corrupted, losses: np.ndarray | None, name_of: Callable[[int], str],
-              counted: Tally) -> dict[str, Any]:
+              tally: Tally) -> dict[str, Any]:
     """Header of the component `corruption`: one draw token by token, and the tally."""
     loss_at = {} if losses is None else dict(zip(drawn.positions.tolist(), losses.tolist(), strict=True))
     tokens = [
@@ -77,14 +77,21 @@ def draw_data(encoding: Encoding, drawn: Corrupted, losses: np.ndarray | None, n
          "outcome": OUTCOMES[drawn.outcome[n]], "loss": loss_at.get(n)}
         for n, token in enumerate(encoding.tokens)
     ]
-    chosen = sum(count for name, count in counted.counts.items() if name != "untouched")
-    tally = [
-        {"outcome": name, "count": counted.counts[name], "expected": counted.expected[name],
-         "deviation": counted.deviation[name],
-         "share": counted.counts[name] / chosen if chosen and name != "untouched" else None}
-        for name in ("masked", "random", "kept", "untouched")
+    over = f"{counted(tally.draws, 'draw')} over {counted(tally.candidates, 'piece')}"
+    return {"tokens": tokens, "tally": _tally_rows(tally), "over": over}
+
+
+def _tally_rows(tally: Tally) -> list[dict[str, Any]]:
+    """Each outcome counted and expected; `share` and `band` are of the chosen pieces, and of none without any."""
+    parts = dict(zip(("masked", "random", "kept"), SPLIT, strict=True))
+    chosen = sum(tally.counts[name] for name in parts)
+    return [
+        {"outcome": name, "count": tally.counts[name], "expected": tally.expected[name],
+         "deviation": tally.deviation[name],
+         **({"share": tally.counts[name] / chosen, "band": share_band(parts[name], chosen)}
+            if chosen and name in parts else {"share": None})}
+        for name in (*parts, "untouched")
     ]
-    return {"tokens": tokens, "tally": tally, "candidates": counted.candidates, "draws": counted.draws}
 
 
 def loss_line(losses: np.ndarray | None, tokens: int) -> str:

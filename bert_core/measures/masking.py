@@ -60,11 +60,12 @@ def may_be_chosen(encoding: Encoding) -> Array:
     return chosen
 
 
-def draw(encoding: Encoding, tokenizer: Tokenizer, rate: float, seed: int) -> Corrupted:
+def draw(encoding: Encoding, tokenizer: Tokenizer, rate: float, seed: int, number: int = 0) -> Corrupted:
     """One seeded draw over the text.
 
     Args:
         rate: share of the pieces that is chosen, 0 to 1.
+        number: which draw of this seed; none of another seed is the same.
 
     Raises:
         ValueError: the model has no [MASK].
@@ -73,15 +74,16 @@ def draw(encoding: Encoding, tokenizer: Tokenizer, rate: float, seed: int) -> Co
         raise ValueError("this model's tokenizer has no [MASK]")
     ids = np.array(encoding.input_ids, dtype=np.int64)
     fixed = ~may_be_chosen(encoding)
-    return corrupt(ids, fixed, tokenizer.mask_id, random_pieces(tokenizer), np.random.default_rng(seed), rate, SPLIT)
+    return corrupt(ids, fixed, tokenizer.mask_id, random_pieces(tokenizer), np.random.default_rng((seed, number)), rate,
+                   SPLIT)
 
 
 def tally(encoding: Encoding, tokenizer: Tokenizer, rate: float, seed: int, draws: int) -> Tally:
-    """Count outcomes over the draws with seeds seed, seed + 1, ..."""
+    """Count outcomes over the seed's first draws."""
     counts = np.zeros(len(OUTCOMES), dtype=np.int64)
     allowed = may_be_chosen(encoding)
     for n in range(draws):
-        outcome = draw(encoding, tokenizer, rate, seed + n).outcome[allowed]
+        outcome = draw(encoding, tokenizer, rate, seed, n).outcome[allowed]
         counts += np.bincount(outcome, minlength=len(OUTCOMES))
     total = int(allowed.sum())
     shares = {"untouched": 1 - rate, "masked": rate * SPLIT[0], "random": rate * SPLIT[1], "kept": rate * SPLIT[2]}
@@ -104,6 +106,16 @@ def deviation(draws: int, candidates: int, rate: float, part: float) -> float:
     fraction = mean - np.floor(mean)
     rounding = fraction * (1 - fraction)
     return float(np.sqrt(draws * (mean * part * (1 - part) + part**2 * rounding)))
+
+
+def share_band(part: float, chosen: int) -> tuple[float, float]:
+    """Where an outcome's share of `chosen` pieces is expected: its chance, two standard deviations down and up.
+
+    Each chosen piece falls into the outcome by itself, so that of a given
+    number of them the share is a binomial one.
+    """
+    reach = 2 * float(np.sqrt(part * (1 - part) / chosen))
+    return max(0.0, part - reach), min(1.0, part + reach)
 
 
 def losses(trace: Trace, drawn: Corrupted) -> Array:

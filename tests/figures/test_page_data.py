@@ -69,7 +69,12 @@ def test_a_draw_shows_what_the_model_sees_and_shares_are_of_the_chosen():
     assert [tuple(row[name] for name in columns) for row in sent["tally"]] == [
         ("masked", 6, 8.4, 2.0, 0.75), ("random", 1, 1.05, 3.0, 0.125), ("kept", 1, 1.05, 4.0, 0.125),
         ("untouched", 10, 10.5, 1.0, None)]
-    assert (sent["candidates"], sent["draws"]) == (3, 7)
+    assert [row["band"] for row in sent["tally"][:3]] == [  # 8 were chosen
+        pytest.approx((0.8 - 2 * 0.02 ** 0.5, 1.0)), pytest.approx((0.0, 0.1 + 2 * 0.01125 ** 0.5)),
+        pytest.approx((0.0, 0.1 + 2 * 0.01125 ** 0.5))]
+    assert sent["over"] == "7 draws over 3 pieces"
+    alone = masking.draw_data(encoding, drawn, None, {4: "[MASK]", 99: "zebra"}.__getitem__, replace(tally, candidates=1))
+    assert alone["over"] == "7 draws over 1 piece"
     none_chosen = replace(tally, counts={"untouched": 18, "masked": 0, "random": 0, "kept": 0})
     nothing = masking.draw_data(encoding, drawn, None, {4: "[MASK]", 99: "zebra"}.__getitem__, none_chosen)
     assert {row["share"] for row in nothing["tally"]} == {None}

@@ -56,9 +56,33 @@ def test_tally_over_many_draws_stays_within_four_deviations(loaded):
 
 def test_deviation_is_that_of_simulated_counts(loaded):
     encoding = loaded.tokenizer.encode(TEXT)
-    counts = [masking.tally(encoding, loaded.tokenizer, 0.15, 20 * n, 20).counts["masked"] for n in range(120)]
+    counts = [masking.tally(encoding, loaded.tokenizer, 0.15, n, 20).counts["masked"] for n in range(120)]
     expected = masking.tally(encoding, loaded.tokenizer, 0.15, 0, 20).deviation["masked"]
     assert np.std(counts) == pytest.approx(expected, rel=0.25)
+
+
+def test_the_first_draw_counted_is_the_one_shown(loaded):
+    encoding = loaded.tokenizer.encode(TEXT)
+    for seed in (0, 7, 999_999):
+        shown = masking.draw(encoding, loaded.tokenizer, 0.4, seed).outcome[masking.may_be_chosen(encoding)]
+        counted = masking.tally(encoding, loaded.tokenizer, 0.4, seed, 1).counts
+        assert list(counted.values()) == np.bincount(shown, minlength=4).tolist()
+
+
+def test_a_seed_next_to_another_counts_other_draws(loaded):
+    encoding = loaded.tokenizer.encode(TEXT)
+    counts = [masking.tally(encoding, loaded.tokenizer, 0.4, seed, 20).counts["masked"] for seed in range(120)]
+    assert abs(np.corrcoef(counts[1:], counts[:-1])[0, 1]) < 0.2  # with 19 of 20 draws shared it would be 0.95
+
+
+def test_the_share_of_the_chosen_is_expected_about_its_chance_however_many_were_chosen():
+    random = np.random.default_rng(3)
+    for chosen in (50, 2000):
+        low, high = masking.share_band(0.8, chosen)
+        assert (low + high) / 2 == pytest.approx(0.8)
+        shares = random.binomial(chosen, 0.8, 4000) / chosen
+        assert np.mean((shares >= low) & (shares <= high)) == pytest.approx(0.95, abs=0.02)
+    assert masking.share_band(0.1, 4) == (0.0, pytest.approx(0.4))
 
 
 def test_losses_are_those_of_the_corrupted_run_at_the_chosen_places(tiny_bert, loaded):

@@ -83,7 +83,7 @@ def test_the_rule_shows_a_seeded_draw_with_loss_on_the_chosen_only():
     assert all(token["loss"] is None and token["seen"] == token["was"]
                for token in sent["tokens"] if token["outcome"] == "untouched")
     assert all(token["seen"] == "[MASK]" for token in chosen if token["outcome"] == "masked")
-    assert sent["draws"] == 50
+    assert sent["over"].startswith("50 draws over ")
     again = drawn(visit("masking", text=TEXT, view="80/10/10", seed="5", rate="40", draws="50"), "corruption")
     assert again["tokens"] == sent["tokens"]
 
