@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from bert_core.config import BertConfig
-from bert_core.layout import layout_for
+from bert_core.layout import LAYOUTS, layout_for
 from bert_core.shapes import Shapes, embedding_shapes, head_shapes, layer_shapes
 
 
@@ -46,6 +46,11 @@ _LAYER_NAMES = {
     "output_dense": ("feed-forward out", "I D + D"),
     "output_norm": ("output LayerNorm", "2 D"),
 }
+
+
+def is_counted(config: BertConfig) -> bool:
+    """Whether the model's block is one of those that these formulas, and those of `measures.cost`, are of."""
+    return config.model_type == "gpt2" or config.model_type in LAYOUTS
 
 
 def default_heads(config: BertConfig) -> tuple[str, ...]:

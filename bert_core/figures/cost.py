@@ -18,7 +18,7 @@ _SQUARE, _ATTENTION, _FEED_FORWARD = theme.MASK, "#56B4E9", "#D9A441"
 _PARTS = {
     "scores": ("attention, the n² part", _SQUARE), "projections": ("attention, its projections", _ATTENTION),
     "feed_forward": ("feed-forward", _FEED_FORWARD), "attention": ("attention maps, n²", _SQUARE),
-    "hidden": ("hidden states", theme.NEUTRAL),
+    "hidden": ("hidden states", theme.NEUTRAL), "embeddings": ("embeddings", theme.TOKEN),
 }
 
 
@@ -53,7 +53,7 @@ def memory_info(config: BertConfig) -> list[Memory]:
 def memory_figure(config: BertConfig) -> go.Figure:
     """MiB of all kept activations against length, by part, fp32, one sentence."""
     memories, figure = memory_info(config), go.Figure()
-    for part in ("hidden", "projections", "feed_forward", "attention"):
+    for part in ("embeddings", "hidden", "projections", "feed_forward", "attention"):
         name, colour = _PARTS[part]
         figure.add_scatter(x=LENGTHS, y=[getattr(m, part) / 2**20 for m in memories], name=name, mode="lines",
                            line={"color": colour, "width": 3},

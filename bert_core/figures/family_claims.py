@@ -14,6 +14,7 @@ from bert_core.facts import known_sizes, read_facts
 from bert_core.load import Loaded
 from bert_core.measures.cost import activation_memory, forward_work, generation_work, head_work
 from bert_core.model import Model
+from bert_core.sizes import is_counted
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ def _sinusoid(loaded: Loaded, _: str) -> str:
 
 
 def _prefix(loaded: Loaded, _: str) -> str:
+    if not is_counted(loaded.config):
+        return ""
     layers = forward_work(loaded.config, 64).total
     if not loaded.model.heads & {"mlm", "lm"}:  # it writes nothing
         return f"The layers over 64 tokens: {layers / 1e9:.2f} GFLOP both ways, and as many one way."
@@ -105,6 +108,8 @@ def _parallel(loaded: Loaded, text: str) -> str:
 
 
 def _memory(loaded: Loaded, _: str) -> str:
+    if not is_counted(loaded.config):
+        return ""
     sizes = (256, 512, 1024)
     parts = (f"{activation_memory(loaded.config, n).total / 2**20:,.0f} MiB at {n}" for n in sizes)
     rows = f" Its position table has {loaded.config.max_position_embeddings} rows."

@@ -1,7 +1,8 @@
 """What an encoder costs: operations and memory by formula, time by measurement.
 
 One multiplication and one addition are two operations (FLOP). n is the number
-of tokens, D hidden size, I intermediate size, H heads, L layers.
+of tokens, D hidden size, E width of the embedding tables, I intermediate size,
+H heads, L layers. The formulas are of BERT's block and GPT-2's (`sizes.is_counted`).
 Small terms (softmax, LayerNorm, biases, activations) are left out of the
 operations, as is usual; they are in the measured time.
 """
@@ -73,7 +74,8 @@ def crossover(config: BertConfig) -> Crossover:
 class Memory(NamedTuple):
     """Bytes of the activations of one sentence, by part, all layers kept."""
 
-    hidden: float  # embeddings and each layer's output: (L + 1) n D
+    embeddings: float  # token, segment, position and their sum: 4 n E, or 3 without segments; their output: n D
+    hidden: float  # what enters the first layer, and each layer's output: (L + 1) n D
     projections: float  # query, key, value, context, attention output: 5 n D a layer
     attention: float  # scores and probabilities: 2 H n^2 a layer
     feed_forward: float  # n I a layer
@@ -85,18 +87,24 @@ class Memory(NamedTuple):
 
 
 def activation_memory(config: BertConfig, tokens: int) -> Memory:
-    """Bytes of what a Trace keeps of one sentence, fp32.
+    """Bytes of what a Trace keeps of one sentence, fp32, without its tokens and what the heads give.
 
     What PyTorch saves for the backward pass is another set of about this size (twin-bert at 64, 256 and 510 tokens:
     1.3, 0.9 and 0.8 of it): two n I and one H n^2 a layer, and more of n D.
     """
     n, d, layers = tokens, config.hidden_size, config.num_hidden_layers
     return Memory(
+        embeddings=float((kept_embeddings(config) * config.table_width + d) * n * FP32_BYTES),
         hidden=float((layers + 1) * n * d * FP32_BYTES),
         projections=float(5 * layers * n * d * FP32_BYTES),
         attention=float(2 * layers * config.num_attention_heads * n * n * FP32_BYTES),
         feed_forward=float(layers * n * config.intermediate_size * FP32_BYTES),
     )
+
+
+def kept_embeddings(config: BertConfig) -> int:
+    """How many (n, E) arrays a Trace keeps before LayerNorm: token, position, sum, and segment where there is one."""
+    return 4 if config.type_vocab_size else 3
 
 
 def generation_work(config: BertConfig, tokens: int) -> tuple[float, float]:

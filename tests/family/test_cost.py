@@ -27,7 +27,9 @@ from bert_core.measures.cost import (
     measure_encoder,
     measure_time,
 )
-from bert_core.trace import TraceRequest, run_batch
+from bert_core.request import EMBEDDING_PARTS, HEAD_PARTS, INPUT_PARTS, TraceRequest
+from bert_core.sizes import is_counted
+from bert_core.trace import run_batch
 
 BASE = BertConfig()
 
@@ -41,6 +43,22 @@ def test_operations_are_those_that_pytorch_counts(tiny_bert):
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         bert.encode(model, inputs_of(torch.arange(11)[None] % 50))
     assert counter.get_total_flops() == forward_work(model.config, 11).total
+
+
+def flops_of(module: torch.nn.Module) -> int:
+    """What PyTorch counts in one pass of transformers' own encoder over 11 tokens."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        module.base_model(torch.arange(5, 16)[None])
+    return counter.get_total_flops()
+
+
+def test_a_block_that_the_formulas_do_not_count_is_said_to_be_another(family):
+    gpt2, modern = load_model(family("GPT-2")), load_model(family("ModernBERT"))
+    assert flops_of(gpt2.model.module) == forward_work(gpt2.config, 11).total
+    assert is_counted(gpt2.config)
+    work = forward_work(modern.config, 11)
+    assert flops_of(modern.model.module) == work.total + work.feed_forward / 2  # its gate is one more product of D I
+    assert not is_counted(modern.config)
 
 
 @pytest.mark.parametrize("name", ["BERT", "ALBERT", "ELECTRA, generator", "GPT-2"])
@@ -81,13 +99,15 @@ def test_crossovers_are_where_the_formulas_meet():
     assert (at.scores, at.attention) == (3072, 1536)
 
 
-def test_memory_is_what_a_trace_keeps(tiny_bert):
-    loaded = load_model(tiny_bert)
+@pytest.mark.parametrize("name", ["BERT", "RoBERTa", "DistilBERT", "ALBERT"])
+def test_memory_is_what_a_trace_keeps(family, name):
+    loaded = load_model(family(name))
     trace = run_batch(loaded, [TraceRequest("the dog barked all night")])[0]
-    kept = ("hidden_states", "query", "key", "value", "context", "attention_output", "intermediate",
-            "attention_scores", "attention_probs")
-    total = sum(trace.arrays[name].nbytes for name in kept)
-    assert activation_memory(loaded.config, len(trace)).total == total
+    besides = sum(array.nbytes for part, array in trace.arrays.items() if part in (*INPUT_PARTS, *HEAD_PARTS))
+    memory = activation_memory(loaded.config, len(trace))
+    assert memory.total == trace.nbytes - besides
+    assert memory.embeddings == sum(trace.arrays[part].nbytes for part in EMBEDDING_PARTS if trace.has(part))
+    assert memory.attention == trace.attention_scores.nbytes + trace.attention_probs.nbytes
 
 
 def test_memory_at_the_limit_matches_the_known_size():

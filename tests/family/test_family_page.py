@@ -35,6 +35,25 @@ def test_other_families_get_a_plain_line(family, monkeypatch, asked, line):
     assert "correlation with the sinusoids" not in words
 
 
+OTHER, LESS = "is not counted.", "keep less of it than this."
+
+
+@pytest.mark.parametrize(("name", "cost", "lines"), [
+    ("ModernBERT", "operations", {OTHER}), ("ModernBERT", "memory", {OTHER, LESS}), ("GPT-2", "operations", set()),
+    ("GPT-2", "memory", {LESS}), ("RoBERTa", "operations", set()), ("RoBERTa", "memory", set()),
+])
+def test_what_the_formulas_do_not_count_of_a_block_is_said(family, monkeypatch, name, cost, lines):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family(name))
+    words = said(visit("family", text=TEXT, view="Cost", cost=cost))
+    assert {line for line in (OTHER, LESS) if line in words} == lines
+
+
+def test_no_claim_rests_on_formulas_that_do_not_count_the_model(family):
+    for name, there in (("ModernBERT", False), ("GPT-2", True)):
+        loaded = load_model(family(name))
+        assert [bool(family_claims.evidence(which, loaded, TEXT)) for which in ("prefix", "memory")] == [there] * 2
+
+
 def test_parts_of_gpt2_are_counted_although_transformers_runs_it(family, monkeypatch):
     folder = family("GPT-2")
     monkeypatch.setenv("BOTH_WAYS_MODEL", folder)

@@ -178,7 +178,7 @@ def test_every_part_of_the_cost_is_drawn_in_its_unit_under_its_name():
             "feed-forward": made.feed_forward, "attention, its projections": made.projections,
             "attention, the n² part": made.scores})
         assert {name: trace.y[at] * 2**20 for name, trace in memory.items()} == pytest.approx({
-            "hidden states": kept.hidden, "attention, its projections": kept.projections,
+            "embeddings": kept.embeddings, "hidden states": kept.hidden, "attention, its projections": kept.projections,
             "feed-forward": kept.feed_forward, "attention maps, n²": kept.attention})
     assert (cost.LENGTHS[0], cost.LENGTHS[-1]) == (16, 4096)
 

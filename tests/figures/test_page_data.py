@@ -73,10 +73,9 @@ def test_a_draw_shows_what_the_model_sees_and_shares_are_of_the_chosen():
         pytest.approx((0.8 - 2 * 0.02 ** 0.5, 1.0)), pytest.approx((0.0, 0.1 + 2 * 0.01125 ** 0.5)),
         pytest.approx((0.0, 0.1 + 2 * 0.01125 ** 0.5))]
     assert sent["over"] == "7 draws over 3 pieces"
-    alone = masking.draw_data(encoding, drawn, None, {4: "[MASK]", 99: "zebra"}.__getitem__, replace(tally, candidates=1))
-    assert alone["over"] == "7 draws over 1 piece"
-    none_chosen = replace(tally, counts={"untouched": 18, "masked": 0, "random": 0, "kept": 0})
+    none_chosen = replace(tally, counts={"untouched": 18, "masked": 0, "random": 0, "kept": 0}, candidates=1)
     nothing = masking.draw_data(encoding, drawn, None, {4: "[MASK]", 99: "zebra"}.__getitem__, none_chosen)
+    assert nothing["over"] == "7 draws over 1 piece"
     assert {row["share"] for row in nothing["tally"]} == {None}
     assert {token["loss"] for token in nothing["tokens"]} == {None}
 

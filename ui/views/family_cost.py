@@ -20,9 +20,11 @@ from bert_core.measures.cost import (
     crossover,
     forward_work,
     head_work,
+    kept_embeddings,
     measure_encoder,
 )
 from bert_core.model import Model
+from bert_core.sizes import is_counted
 from ui import components, controls, notices, shell, state
 from ui.state import Here
 from ui.tables import table
@@ -43,16 +45,26 @@ def cost(here: Here) -> None:
     loaded = state.loaded(here.model)
     config = loaded.config
     which = controls.choice("Cost", ["operations", "memory", "time, measured here"], "cost")
+    for name in _other_than_formulas(loaded, which):
+        notices.note(_words(name, model=shell.short_name(here.model)))
     if which == "operations":
         components.chart(figures.work_figure(config), "work", "Operations of one pass by the length of a sentence")
         draw(small(_words("work", crossing=_crossing(config)) + _head(loaded)))
         _numbers(here)
     elif which == "memory":
         components.chart(figures.memory_figure(config), "memory", "Memory for activations by the length of a sentence")
-        draw(small(_words("memory")))
+        draw(small(_words("memory", tables=kept_embeddings(config))))
         _numbers(here)
     else:
         _time(here, loaded)
+
+
+def _other_than_formulas(loaded: Loaded, which: str) -> list[str]:
+    """What the formulas leave out of this model, or count beyond it, as names of texts of the prose's [cost]."""
+    if which not in ("operations", "memory"):
+        return []
+    not_kept = which == "memory" and not isinstance(loaded.model, Model)
+    return ["other_block"] * (not is_counted(loaded.config)) + ["not_kept"] * not_kept
 
 
 def _words(name: str, **values: object) -> str:
