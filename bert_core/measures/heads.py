@@ -257,18 +257,19 @@ def roles_of(roles: HeadRoles, layer: int, head: int) -> tuple[Role, ...]:
     """The clear roles of a head: at most one place and one relation, none where nothing stands out.
 
     A place needs half of the rows; a relation needs MARGIN above the best fixed
-    distance, and that by more than chance would do for one of all heads, read in
-    either direction (Bonferroni). A head that rests on a special token may still point at a relation
-    with what is left, since relations are tested without specials.
+    distance, and that by more than chance would do once in all that is searched: every
+    relation, read in either direction, of every head (Bonferroni). A head that rests
+    on a special token may still point at a relation with what is left, since
+    relations are tested without specials.
     """
     found = []
     places = roles.places[:, layer, head]
     if places.max() >= PLACE_SHARE:
         found.append(Role(PLACES[places.argmax()], float(places.max()), None, roles.sentences))
-    above = roles.accuracy[:, :, layer, head] - roles.baselines  # (R, 2)
+    is_clear = roles.chance[:, :, layer, head] < CHANCE / roles.chance.size  # (R, 2), of all R 2 L H
+    above = np.where(is_clear, roles.accuracy[:, :, layer, head] - roles.baselines, 0.0)
     relation, way = np.unravel_index(above.argmax(), above.shape)
-    readings = roles.chance[0].size  # 2 L H
-    if above[relation, way] >= MARGIN and roles.chance[relation, way, layer, head] < CHANCE / readings:
+    if above[relation, way] >= MARGIN:
         accuracy = float(roles.accuracy[relation, way, layer, head])
         baseline, cases = float(roles.baselines[relation, way]), int(roles.cases[relation])
         found.append(Role(f"{RELATIONS[relation]}, {DIRECTIONS[way]}", accuracy, baseline, cases))

@@ -121,8 +121,17 @@ def test_every_head_is_held_against_the_best_distance_of_its_direction():
 
 def test_a_relation_that_chance_could_make_is_no_role(planted):
     assert [role.name for role in heads.roles_of(planted, 1, 2)] == ["dobj, dependent to head"]
-    few = planted._replace(chance=np.full_like(planted.chance, heads.CHANCE / planted.chance[0].size))
-    assert heads.roles_of(few, 1, 2) == ()
+    searched = len(heads.RELATIONS) * 2 * 2 * 3  # either direction, 2 layers of 3 heads
+    for chance, names in ((1.01, []), (0.99, ["dobj, dependent to head"])):
+        all_alike = planted._replace(chance=np.full_like(planted.chance, chance * heads.CHANCE / searched))
+        assert [role.name for role in heads.roles_of(all_alike, 1, 2)] == names
+
+
+def test_a_head_has_its_clearest_relation_though_chance_could_make_a_better_one(planted):
+    chance = planted.chance.copy()
+    chance[heads.RELATIONS.index("dobj")] = 0.01
+    role, = heads.roles_of(planted._replace(chance=chance), 1, 2)
+    assert (role.name, role.n) == ("det, dependent to head", planted.cases[heads.RELATIONS.index("det")])
 
 
 @pytest.mark.parametrize(("accuracy", "chance", "verdict"), [
