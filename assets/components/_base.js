@@ -164,6 +164,7 @@ function nameAmong(texts, i, position = i) {
 // 0.0713 -> "7.1 %"; what is not certain is not rounded up to 100 %.
 function percent(p) {
   if (p > 0 && p < 0.001) return "<0.1 %";
+  if (p >= 0.9995 && p < 1 - 1e-6) return ">99.9 %";  // nearer to 1 is 1 but for the rounding of float32
   const close = p < 0.0995 || (p >= 0.995 && p < 0.9995);
   return `${(100 * p).toFixed(close ? 1 : 0)} %`;
 }

@@ -13,6 +13,9 @@ from bert_core.measures.predictions import Contrast, Gap, Scatter
 from bert_core.tokenizer import Encoding
 from bert_core.training.corruption import KEPT, OUTCOMES, UNTOUCHED, Corrupted
 
+#: What is this close to 1 is 1 but for the rounding of float32.
+CERTAIN = 1 - 1e-6
+
 
 def guess_rows(gap: Gap) -> list[dict[str, Any]]:
     """The rows of one list: the best guesses, and the truth with its rank if it is not among them."""
@@ -26,10 +29,17 @@ def guess_rows(gap: Gap) -> list[dict[str, Any]]:
     return rows
 
 
-def percent(probability: float) -> str:
-    """0.0713 -> '7.1 %', as the components write it; what is not certain is not rounded up to 100 %."""
+def near_an_end(probability: float) -> str:
+    """'<0.1 %' or '>99.9 %' for what would round to nothing or to certain and is neither; '' for any other."""
     if 0 < probability < 0.001:
         return "<0.1 %"
+    return ">99.9 %" if 0.9995 <= probability < CERTAIN else ""
+
+
+def percent(probability: float) -> str:
+    """0.0713 -> '7.1 %', as the components write it; what is not certain is not rounded up to 100 %."""
+    if end := near_an_end(probability):
+        return end
     close = probability < 0.0995 or 0.995 <= probability < 0.9995
     return f"{100 * probability:.{1 if close else 0}f} %"
 

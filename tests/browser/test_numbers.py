@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +45,14 @@ def test_every_head_s_numbers_stand_in_its_row_under_their_names(visitor, engine
     table_says(page, ["head", *columns], [
         [f"{layer + 1}-{head + 1}", *(values[layer, head] for values in columns.values())]
         for layer in range(layers) for head in range(heads)], box=".att-gridtable")
+
+
+def test_components_write_a_share_as_python_does(visitor):
+    base = (Path(__file__).resolve().parents[2] / "assets" / "components" / "_base.js").read_text(encoding="utf-8")
+    function = re.search(r"^function percent\(p\) \{.*?^\}", base, re.MULTILINE | re.DOTALL)[0]
+    shares = [0.0, 1e-6, 0.00099, 0.001, 0.0713, 0.0994, 0.0996, 0.42, 0.9949, 0.9951, 0.99949, 0.9995, 0.9999, 0.99999,
+              1 - 2**-23, 1.0]
+    assert visitor.page.evaluate(f"shares => shares.map((p) => ({function})(p))", shares) == list(map(percent, shares))
 
 
 def test_a_cell_of_the_sum_and_the_dimensions_of_its_token(visitor, engine):

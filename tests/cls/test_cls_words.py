@@ -22,8 +22,9 @@ def test_signs(value, options, written):
 
 @pytest.mark.parametrize(("probability", "written"), [
     (0.5812, "58.1 %"), (1.0, "100.0 %"), (0.001, "0.1 %"), (0.0004, "<0.1 %"), (0.0, "0.0 %"),
+    (0.9994, "99.9 %"), (0.9995, ">99.9 %"), (0.99999, ">99.9 %"), (1 - 2**-23, "100.0 %"),
 ])
-def test_a_share_is_nothing_only_where_it_is(probability, written):
+def test_a_share_is_nothing_or_all_only_where_it_is(probability, written):
     assert share(probability) == written
 
 

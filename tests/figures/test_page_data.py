@@ -35,7 +35,9 @@ def test_a_gap_has_a_number_where_there_are_several(gap, number, count, title):
 
 
 @pytest.mark.parametrize(("p", "shown"), [(0.00099, "<0.1 %"), (0.001, "0.1 %"), (0.0995, "10 %"), (0.9, "90 %"),
-                                        (0.9949, "99 %"), (0.9965, "99.7 %"), (0.9996, "100 %"), (1.0, "100 %")])
+                                        (0.9949, "99 %"), (0.9965, "99.7 %"), (0.99949, "99.9 %"),
+                                        (0.9995, ">99.9 %"), (0.99999, ">99.9 %"), (1 - 2**-23, "100 %"),
+                                        (1.0, "100 %")])
 def test_percents_at_their_borders(p, shown):
     assert masking.percent(p) == shown
 

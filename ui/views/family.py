@@ -19,6 +19,7 @@ from bert_core.tasks.vocabulary import last_place, last_read, top_predictions
 from ui import chips, components, controls, glossary, going, notices, shell, state
 from ui.state import Here
 from ui.tables import Numbers, table
+from ui.views import task_models
 from ui.views.family_html import draw, heading, small, words_of
 
 #: Choices of the anatomy picture; the sizes that are edited start from base.
@@ -207,7 +208,7 @@ def _guesses(trace: Trace) -> tuple[str, list[tuple[str, str]]] | None:
         return "Put a [MASK] into the sentence to see its guesses", []
     else:
         return None
-    return title, [(best.token, f"{100 * best.probability:.1f} %") for best in top_predictions(logits, tokenizer, 5)]
+    return title, [(best.token, task_models.share(best.probability)) for best in top_predictions(logits, tokenizer, 5)]
 
 
 # --- claims and tables -------------------------------------------------------

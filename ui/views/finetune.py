@@ -16,7 +16,7 @@ from bert_core.training.live.specs import FinetuneSpec
 from bert_core.training.live.tables import Dataset, shipped_task, task_words
 from ui import components, controls, notices, state, tables, training
 from ui.training import RunView
-from ui.views import finetune_more, finetune_table
+from ui.views import finetune_more, finetune_table, task_models
 from ui.views import finetune_runs as runs
 
 RUN = "tune"
@@ -217,4 +217,5 @@ def _bar(label: str, probability: float, best: bool) -> str:
             f'<span>{html.escape(label)}</span><span style="height:1.05rem;border-radius:4px;overflow:hidden;'
             f'background:var(--study-soft)"><span style="display:block;height:100%;'
             f'width:{100 * probability:.1f}%;background:{theme.css(theme.BOTH_WAYS)}"></span></span>'
-            f'<span style="text-align:right;font-variant-numeric:tabular-nums">{100 * probability:.1f} %</span></div>')
+            f'<span style="text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap">'
+            f"{html.escape(task_models.share(probability))}</span></div>")

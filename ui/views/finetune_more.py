@@ -15,6 +15,7 @@ from ui import components, controls, notices, state, tables
 from ui.tables import Numbers
 from ui.training import RunView
 from ui.views import finetune_runs as runs
+from ui.views import task_models
 
 VIEWS = ("Errors", "Calibration", "[CLS] space", "Attention", "Loss", "Keep it")
 #: Errors listed.
@@ -44,7 +45,7 @@ def errors(run: RunView, epoch: int) -> None:
     wrong = classification.mistakes(found, classes)
     with right:
         st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class.</p>')
-        rows = [(data.test[m.index].text, data.labels[m.given], data.labels[m.true], f"{100 * m.probability:.1f} %")
+        rows = [(data.test[m.index].text, data.labels[m.given], data.labels[m.true], task_models.share(m.probability))
                 for m in wrong[:SHOWN_ERRORS]]
         if rows:
             with st.container(height=320, border=False):

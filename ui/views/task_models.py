@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bert_core import load
+from bert_core.figures.masking import near_an_end
 from bert_core.serving.rooms import View
 from ui import controls, going, notices, state
 from ui.state import Here
@@ -135,8 +136,8 @@ def _short(text: str, limit: int = 48) -> str:
 
 
 def share(p: float) -> str:
-    """A probability in a sentence, to a tenth of a per cent: '58.1 %'; one that isn't nothing never reads as 0."""
-    return "<0.1 %" if 0 < p < 0.001 else f"{100 * p:.1f} %"
+    """A probability in a sentence: '58.1 %'; what is possible never reads as 0, nor as 100 % what isn't sure."""
+    return near_an_end(p) or f"{100 * p:.1f} %"
 
 
 def signed(value: float, digits: int = 2, plus: str = "+") -> str:
