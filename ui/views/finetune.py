@@ -212,7 +212,7 @@ def try_out(run: RunView) -> None:
 
 def _bar(label: str, probability: float, best: bool) -> str:
     weight = "600" if best else "400"
-    return (f'<div role="listitem" style="display:grid;grid-template-columns:7rem 1fr 3.6rem;gap:.6rem;'
+    return (f'<div role="listitem" style="display:grid;grid-template-columns:7rem 1fr 4rem;gap:.6rem;'
             f'align-items:center;padding:.2rem 0;font-size:1.1rem;font-weight:{weight}">'
             f'<span>{html.escape(label)}</span><span style="height:1.05rem;border-radius:4px;overflow:hidden;'
             f'background:var(--study-soft)"><span style="display:block;height:100%;'
