@@ -25,6 +25,11 @@ MARKUP = re.compile(
     r"|^\s|^(?:#{1,6}|[-+]|\d+[.)])(?:\s|$)|^>")  # at its beginning
 
 
+def plain(text: str) -> str:
+    """A visitor's text as a button's label that reads it as it stands: no Markdown, no icon, no arrow."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
+
+
 def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] | None = None) -> None:
     """Say it if the address brings a value that the widget will drop.
 

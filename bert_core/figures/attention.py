@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.measures.attention import head_numbers, special_names, thumbnails, word_groups
-from bert_core.measures.head_places import HeadPlaces
+from bert_core.measures.head_places import KINDS, HeadPlaces
 from bert_core.trace import Array, Trace
 
 #: Cells of a thumbnail's side.
@@ -63,15 +63,18 @@ def places_payload(found: HeadPlaces) -> tuple[dict[str, Any], dict[str, Array]]
     """What the component needs to say of any head where in the shipped sentences it looks most.
 
     Returns:
-        Header `places`: how many sentences were read, and the words of those that are shown; arrays `place_sentence`
-        (K, L, H) int16, places in that list, `place_query`, `place_key` int16, `place_weight` float32, and `means`
-        (7, L, H) float32, the fields of HeadNumbers.
+        Header `places`: how many sentences were read, the words of those that are shown, and `kinds`, the names of the
+        F kinds of words; arrays `place_sentence` (K, L, H) int16, places in that list, `place_query`,
+        `place_key` int16, `place_weight` float32, `means` (7, L, H) float32, the fields of HeadNumbers, and
+        `kind_share` (F, L, H) and `kind_often` (F,) float32 as in LooksByKind.
     """
     used, sentence = np.unique(found.sentence, return_inverse=True)
-    header = {"places": {"read": len(found.sentences), "sentences": [found.sentences[n] for n in used]}}
+    header = {"places": {"read": len(found.sentences), "sentences": [found.sentences[n] for n in used],
+                         "kinds": list(KINDS)}}
     return header, {
         "place_sentence": sentence.reshape(found.sentence.shape).astype(np.int16), "place_query": found.query,
-        "place_key": found.key, "place_weight": found.weight, "means": np.stack(found.means).astype(np.float32)}
+        "place_key": found.key, "place_weight": found.weight, "means": np.stack(found.means).astype(np.float32),
+        "kind_share": found.kinds.share, "kind_often": found.kinds.often}
 
 
 def quantise16(probs: Array) -> Array:

@@ -11,7 +11,7 @@ import functools
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -104,6 +104,14 @@ def _statements(function: Callable[..., Any]) -> tuple[_Statement, ...]:
 
 # --- the walk ----------------------------------------------------------------
 
+#: What a function of the walk belongs to; `after_context` holds the end of one part and three more.
+_PART_OF = {"embed": "Embeddings",
+            **dict.fromkeys(("layer", "attention_weights", "attention_probs"), "Attention"),
+            "pooled_output": "Pooler", "nsp_logits": "Next sentence",
+            **dict.fromkeys(("mlm_transform", "mlm_logits"), "Vocabulary")}
+_PART_AFTER_CONTEXT = {"projected": "Attention", "attended": "Add and norm", "wide": "Feed-forward",
+                       "narrow": "Feed-forward", "out": "Add and norm"}
+
 
 @dataclass(frozen=True)
 class Step:
@@ -127,6 +135,35 @@ class Step:
     first: tuple[float, ...]
     low: float
     high: float
+
+    @property
+    def part(self) -> str:
+        """The part of the network that the line belongs to, by its name in figure 1 of Vaswani et al. 2017."""
+        return _PART_OF.get(self.function) or _PART_AFTER_CONTEXT[self.name]
+
+
+class Part(NamedTuple):
+    """Lines one after the other that belong together.
+
+    Attributes:
+        name: as in `Step.part`; a layer adds and normalises twice.
+        first, last: its lines, counted from 1.
+    """
+
+    name: str
+    first: int
+    last: int
+
+
+def parts(steps: Sequence[Step]) -> tuple[Part, ...]:
+    """The parts of a walk in their order."""
+    found: list[Part] = []
+    for n, step in enumerate(steps, 1):
+        if found and found[-1].name == step.part:
+            found[-1] = found[-1]._replace(last=n)
+        else:
+            found.append(Part(step.part, n, n))
+    return tuple(found)
 
 
 @torch.no_grad()

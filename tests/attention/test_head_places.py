@@ -10,8 +10,8 @@ import pytest
 
 from bert_core.figures.attention import places_payload
 from bert_core.measures.attention import head_numbers
-from bert_core.measures.head_places import head_places
-from bert_core.measures.heads import head_corpus
+from bert_core.measures.head_places import KINDS, head_places, word_kinds
+from bert_core.measures.heads import head_corpus, parse_sentence
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
 
@@ -61,6 +61,31 @@ def test_the_means_are_those_of_the_sentences(small_engine, traces):
     for field in found.means._fields:
         each = [getattr(head_numbers(trace), field)[LAYER, HEAD] for trace in traces]
         assert getattr(found.means, field)[LAYER, HEAD] == pytest.approx(np.mean(each), rel=1e-5)
+
+
+def test_words_are_of_the_kinds_that_their_annotation_says():
+    sentence = parse_sentence("The/det:dog old/amod:dog dog/nsubj:ran ran off/prt:ran quickly to his/poss:bed "
+                              "bed/pobj:to .")
+    assert word_kinds(sentence) == ["determiner", "adjective", "subject", "verb", "particle", "other", "preposition",
+                                    "possessive", "after a preposition", "full stop"]
+    found = [kind for one in head_corpus() for kind in word_kinds(one)]
+    assert set(found) == set(KINDS)
+    assert found.count("other") < 0.02 * len(found)
+
+
+def test_kinds_share_what_words_give_to_words(small_engine, traces):
+    given, often = dict.fromkeys(KINDS, 0.0), dict.fromkeys(KINDS, 0)
+    for trace, one in zip(traces, CORPUS, strict=True):
+        for kind, weight in zip(word_kinds(one), word_weights(trace, one.words).sum(axis=0), strict=True):
+            given[kind], often[kind] = given[kind] + weight, often[kind] + 1
+    found = head_places(small_engine, None, CORPUS)
+    total = sum(given.values())
+    assert found.kinds.share[:, LAYER, HEAD] == pytest.approx([given[kind] / total for kind in KINDS], rel=1e-5)
+    assert found.kinds.often == pytest.approx([often[kind] / sum(often.values()) for kind in KINDS])
+    header, arrays = places_payload(found)
+    assert header["places"]["kinds"] == list(KINDS)
+    assert np.array_equal(arrays["kind_share"], found.kinds.share)
+    assert np.array_equal(arrays["kind_often"], found.kinds.often)
 
 
 def test_nothing_of_it_stays_in_the_shared_cache(small_folder):

@@ -11,8 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 from bert_core import TraceRequest, load_engine
 from bert_core.facts import read_facts
 from bert_core.figures.attention import heads_payload
+from bert_core.figures.masking import percent
 from bert_core.measures.attention import MapOptions, shown_map
-from bert_core.measures.head_places import head_places
+from bert_core.measures.head_places import KINDS, head_places
 from bert_core.trace import Trace
 from tests.browser.alone import Alone
 from tests.browser.test_rooms import go_to, open_room
@@ -274,7 +275,7 @@ def test_where_else_a_head_looks_follows_from_head_to_head(visitor, engine):
     page = visitor.open("attention", text=TEXT, layer=2, head=1)
     wait_for(page, layer=2, head=1)
     page.locator("[data-testid=stCheckbox]", has_text="Where else does this head look?").click()
-    lines, found = page.locator(".att-places li"), head_places(engine, "twin-bert")
+    lines, found = page.locator(".att-places:not(.att-kinds) li"), head_places(engine, "twin-bert")
 
     def expect_place(layer: int, head: int) -> None:
         words = found.sentences[found.sentence[0, layer, head]]
@@ -285,6 +286,9 @@ def test_where_else_a_head_looks_follows_from_head_to_head(visitor, engine):
         expect(lines.first.locator(".att-number")).to_have_text(f"{found.weight[0, layer, head]:.4f}")
         distance = page.locator("[data-number=distance] dd")
         expect(distance.nth(1)).to_have_text(f"{found.means.distance[layer, head]:.2f}")
+        verbs = page.locator(".att-kinds li", has_text=re.compile("^verb"))
+        expect(verbs.locator(".att-number")).to_contain_text(
+            percent(float(found.kinds.share[KINDS.index("verb"), layer, head])))
 
     expect_place(1, 0)
     visitor.in_address("elsewhere=true")

@@ -38,6 +38,12 @@ def test_walk_by_keyboard(new_visitor):
     visitor.after(run)
     expect(page.locator(".bw-figure-number")).to_contain_text("position: 1 × 5 × 384")
     visitor.in_address("line=2")
+    run = visitor.run_number()
+    page.get_by_role("radio", name="4 Feed-forward").click()
+    visitor.after(run)
+    expect(page.locator(".bw-figure-number")).to_contain_text("wide: 1 × 5 × 1536")
+    expect(page.get_by_role("radio", name="4 Feed-forward")).to_be_checked()
+    visitor.in_address("line=18")
 
 
 def test_script_stands_beside_what_it_prints(new_visitor):

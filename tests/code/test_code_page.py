@@ -86,3 +86,13 @@ def test_a_causal_model_has_the_loss_of_the_next_token():
     assert 2 < ours < 12  # nats; a model that may see the token itself would be far below
     assert NO_HEAD not in words
     assert NO_PAIR not in words
+
+
+def test_the_strip_of_parts_and_the_line_go_together():
+    at = visit("code", view="Walk", text="The dog [MASK].", line="17")
+    strip = at.get("button_group")
+    assert not at.exception
+    assert at.session_state["_part"] == "3 Add and norm"
+    assert any("layer 1 of 6" in group.label for group in strip)
+    at.session_state["line"] = 18
+    assert at.run().session_state["_part"] == "4 Feed-forward"

@@ -70,3 +70,15 @@ def test_watching_leaves_no_hook_behind(tiny_bert):
     assert sys.gettrace() is before
     with pytest.raises(ValueError, match="layer 9"):
         walk.walk(loaded, loaded.tokenizer.encode("x"), 8)
+
+
+def test_the_parts_are_the_figure_s_in_their_order_and_hold_every_line(tiny_bert):
+    loaded = load_model(tiny_bert)
+    steps = walk.walk(loaded, loaded.tokenizer.encode("the [MASK] slept"), 1)
+    parts = walk.parts(steps)
+    assert [part.name for part in parts] == ["Embeddings", "Attention", "Add and norm", "Feed-forward", "Add and norm",
+                                            "Pooler", "Next sentence", "Vocabulary"]
+    assert [n for part in parts for n in range(part.first, part.last + 1)] == list(range(1, len(steps) + 1))
+    made = {part.name: {s.name for s in steps[part.first - 1:part.last]} for part in parts}
+    assert {"query", "scores", "probs", "projected"} <= made["Attention"]
+    assert made["Feed-forward"] == {"wide", "narrow"}

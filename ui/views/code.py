@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import streamlit as st
@@ -19,6 +19,8 @@ from ui.views.family_html import draw, heading, small, words_of
 #: Longest input that is run a second time through transformers, in tokens.
 MOST_TOKENS = 128
 LINE_BY_LINE, ENGINE = "line by line", "through the engine"
+#: The part of the network whose lines are on screen; it follows the line, which is in the address.
+_PART = "_part"
 
 
 class StageRow(NamedTuple):
@@ -180,12 +182,15 @@ def steps(here: Here) -> None:
     if len(here.encoding) > MOST_TOKENS:
         notices.note(f"The walk goes up to {MOST_TOKENS} tokens; this input has {len(here.encoding)}.")
         return
+    strip = st.container()
     left, right = st.columns(2, gap="large")
     with left:
         layer = layer_slider(here)
     way = _walk(here.text, here.pair, here.model, layer - 1, state.ours(here.model, "its lines"))
     with right:
         at = controls.slider("Line", 1, len(way), "line", 1, help="Arrow keys go on and back")
+    with strip:
+        _network(walk.parts(way), at, f"layer {layer} of {state.loaded(here.model).config.num_hidden_layers}")
     step = way[at - 1]
     draw(f'<p class="bw-figure-number">{html.escape(step.name)}: {_shape(step.shape)}</p>',
          small(f"{step.function}, {step.place}. First numbers {_numbers(step.first)}; "
@@ -194,6 +199,19 @@ def steps(here: Here) -> None:
     rows = [("→" if n == at else "", str(n), s.function, s.name, _shape(s.shape), s.place)
             for n, s in enumerate(way, 1)]
     draw(table("The whole way", ["", "line", "function", "makes", "shape", "place"], rows, (1,)))
+
+
+def _network(parts: Sequence[walk.Part], line: int, watched: str) -> None:
+    """The network as a strip of its parts, the one of the line lit; a click goes to the first line of another."""
+    names = [f"{n} {part.name}" for n, part in enumerate(parts, 1)]
+    st.session_state[_PART] = next(name for name, part in zip(names, parts, strict=True)
+                                   if part.first <= line <= part.last)
+
+    def go() -> None:
+        st.session_state["line"] = parts[names.index(st.session_state[_PART])].first
+
+    st.segmented_control(f"From the sentence to the answers, by {watched}", names, key=_PART, required=True,
+                         on_change=go)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from bert_core.figures import masking as figures
 from bert_core.measures import predictions
+from bert_core.measures.predictions import Gap
 from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace
 from ui import chips, components, controls, state
 from ui.state import Here
-from ui.views import task_models
+from ui.views import masking_kept, task_models
 
 VIEWS = ("Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Other sentence", "Swap vectors",
          "80/10/10", "Pseudo-perplexity")
@@ -77,31 +80,41 @@ def pieces_to_ask(here: Here, trace: Trace, position: int) -> list[int]:
 
 
 def fill_in(here: Here) -> None:
-    """Chips to mask, and for every gap the best guesses; below them, how many those are."""
+    """Chips to mask, and for every gap the best guesses; below them, how many those are, and what was kept before."""
     picture = st.container()
     masked = chosen(here.encoding)
     if masked or here.encoding.mask_positions:
-        k = controls.guesses()
+        below = controls.row()
+        with below:
+            k = controls.guesses()
         with picture:
-            _chips_and_cards(here, masked, k)
-        return
-    with picture:
-        mount_gaps("gaps", here.encoding, masked, [], NO_GAP)
-        task_models.try_buttons([(text, None) for text in TO_TRY], "masking")
+            trace, gaps = _chips_and_cards(here, masked, k)
+        with below:
+            masking_kept.offer(trace, gaps)
+    else:
+        with picture:
+            mount_gaps("gaps", here.encoding, masked, [], NO_GAP)
+            task_models.try_buttons([(text, None) for text in TO_TRY], "masking")
+    masking_kept.listed()
 
 
-def _chips_and_cards(here: Here, masked: tuple[int, ...], k: int) -> None:
+def _chips_and_cards(here: Here, masked: tuple[int, ...], k: int) -> tuple[Trace, tuple[Gap, ...]]:
     trace = state.trace(here.request(masked=masked, parts=("mlm_positions", "mlm_logits")))
-    cards, count = gap_cards(here, trace, here.encoding, k), len(trace.mlm_positions)
+    gaps, count = read_gaps(here, trace, here.encoding, k), len(trace.mlm_positions)
     hint = f"The first {MAX_CARDS} of {count} gaps have a card." if count > MAX_CARDS else ""
-    mount_gaps("gaps", here.encoding, masked, cards, hint)
+    mount_gaps("gaps", here.encoding, masked, cards_of(gaps), hint)
+    return trace, gaps
 
 
-def gap_cards(here: Here, trace: Trace, encoding: Encoding, k: int) -> list[dict]:
-    """A card for each of the first gaps of one run."""
+def read_gaps(here: Here, trace: Trace, encoding: Encoding, k: int) -> tuple[Gap, ...]:
+    """The best guesses for each of the first gaps of one run."""
     truths = {n: encoding.input_ids[n] for n in trace.request.masked}
-    found = predictions.read_gaps(trace, state.loaded(here.model).tokenizer, k, truths, MAX_CARDS)
-    return [figures.card(figures.gap_title(gap, n + 1, len(found)), [("", gap)]) for n, gap in enumerate(found)]
+    return predictions.read_gaps(trace, state.loaded(here.model).tokenizer, k, truths, MAX_CARDS)
+
+
+def cards_of(gaps: Sequence[Gap]) -> list[dict]:
+    """A card for each gap of one run."""
+    return [figures.card(figures.gap_title(gap, n + 1, len(gaps)), [("", gap)]) for n, gap in enumerate(gaps)]
 
 
 def mount_gaps(key: str, encoding: Encoding, masked: tuple[int, ...], cards: list[dict], hint: str) -> None:

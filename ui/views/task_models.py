@@ -127,8 +127,13 @@ def try_buttons(inputs: Sequence[tuple[str, str | None]], key: str, only_first: 
     """
     with st.container(horizontal=True, gap="small"):
         for n, (text, pair) in enumerate(inputs):
-            label = _short(text) if pair is None or only_first else f"{_short(text)} + {_short(pair)}"
+            label = named(text, None if only_first else pair)
             st.button(label, key=f"try_{key}_{n}", on_click=put, args=(text, pair), type="tertiary")
+
+
+def named(text: str, pair: str | None) -> str:
+    """An input in a few words."""
+    return _short(text) if pair is None else f"{_short(text)} + {_short(pair)}"
 
 
 def _short(text: str, limit: int = 48) -> str:
