@@ -14,7 +14,7 @@ import numpy as np
 from bert_core.config import BertConfig
 from bert_core.measures.similarity import unit
 from bert_core.model import Model
-from bert_core.request import reading_order
+from bert_core.request import check_range, reading_order
 
 Array = np.ndarray
 
@@ -48,7 +48,12 @@ def norm_parameters(model: Model) -> tuple[Array, Array]:
 
 
 def neighbours(table: Array, index: int, k: int) -> tuple[Neighbour, ...]:
-    """The k rows nearest to row `index` by cosine, itself left out."""
+    """The k rows nearest to row `index` by cosine, itself left out.
+
+    Raises:
+        ValueError: the table has no such row.
+    """
+    check_range("vocabulary id", [index], len(table))
     target = table[index]
     length = np.linalg.norm(target)
     if length == 0:

@@ -139,7 +139,7 @@ def walk(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[Step, ...]
         index: the layer to watch, 0-based.
 
     Raises:
-        ValueError: there is no such layer.
+        ValueError: there is no such layer, or no vector for an id.
     """
     if not 0 <= index < loaded.config.num_hidden_layers:
         raise ValueError(f"layer {index + 1} of {loaded.name}: it has {loaded.config.num_hidden_layers}")

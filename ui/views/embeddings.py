@@ -132,7 +132,8 @@ def neighbours(here: Here) -> None:
     default = chips.second_word(encoding)  # what stands nearest to a [MASK] says little
     opened = chips.chosen_positions("token", count, (default,), only_one=True)
     chosen = opened[0] if opened else default
-    found = measures.neighbours(measures.word_table(loaded.model), encoding.input_ids[chosen], 15)
+    found = state.or_stop(lambda: measures.neighbours(
+        measures.word_table(loaded.model), encoding.input_ids[chosen], 15))
     baseline = word_baseline(here.model)
     data = components.pack({
         "chips": [{"t": text, "k": kind, "i": n} for n, (text, kind) in enumerate(chips.describe(encoding))],
