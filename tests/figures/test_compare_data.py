@@ -9,7 +9,7 @@ import pytest
 
 from bert_core.config import BertConfig
 from bert_core.figures import compare, compare_cards, compare_curves, theme
-from bert_core.measures.compare import Reading
+from bert_core.measures.compare import Reading, allowed_pairs
 from bert_core.measures.compare_pairs import Tally
 from bert_core.measures.reveal import Curve, Step
 from bert_core.measures.surprise import Surprise
@@ -38,7 +38,7 @@ def test_a_word_is_guessed_from_its_own_row_or_from_the_one_that_was_read_before
 
 
 def test_what_a_mask_allows_in_either_direction():
-    both, left, right = (compare.allowed_pairs(made_trace(TOKENS, kind, config)) for kind, config in (
+    both, left, right = (allowed_pairs(made_trace(TOKENS, kind, config), 1) for kind, config in (
         ("bidirectional", None), ("causal", None), ("causal", RIGHT)))
     assert both.all()
     assert left[2].tolist() == [True, True, True, False, False, False]
