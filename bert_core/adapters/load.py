@@ -15,7 +15,7 @@ import torch
 from bert_core.adapters.foreign import ForeignModel
 from bert_core.adapters.quiet import first_line, quiet
 from bert_core.adapters.tokenizers import read_other_tokenizer
-from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig
+from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig, read_label_names
 from bert_core.layout import LAYOUTS
 from bert_core.loading.describe import head_gaps
 from bert_core.loading.errors import LoadError
@@ -233,7 +233,7 @@ def translate(theirs, head: str | None, unused: int) -> BertConfig:
         max_position_embeddings=(getattr(theirs, "max_position_embeddings", None) or 512) - unused,
         type_vocab_size=getattr(theirs, "type_vocab_size", 0) or 0,
         pad_token_id=pad if isinstance(pad, int) and 0 <= pad < theirs.vocab_size else 0,
-        id2label=tuple(str(labels[n]) for n in sorted(labels)), num_labels=max(len(labels), 1),
+        id2label=read_label_names(labels), num_labels=max(len(labels), 1),
         problem_type=theirs.problem_type, architectures=tuple(theirs.architectures or ()),
     )
 

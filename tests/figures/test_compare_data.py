@@ -245,3 +245,11 @@ def test_moved_keys_are_bars_by_layer_counted_from_one():
     assert figure.layout.yaxis.title.text == "largest change of a prefix key"
     assert list(figure.data[0].y) == [0.5, 2.0]
     assert [bar.marker.color for bar in figure.data] == [theme.BOTH_WAYS, theme.ONE_WAY]
+
+
+def test_the_name_of_a_model_is_no_html():
+    looks = {"<b>m</b>": "both"}
+    for figure in (compare_curves.prefix_figure({"<b>m</b>": np.ones(2)}, looks),
+                   compare_curves.pairs_figure({"<b>m</b>": {"agreement": Tally(3, 4)}}, looks)):
+        assert figure.data[0].name == "&lt;b&gt;m&lt;/b&gt;"
+        assert "<b>" not in figure.data[0].hovertemplate

@@ -6,11 +6,16 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 from tokenizers import Tokenizer
 
-from tests.payloads import plain_line, visit
+from bert_core.load import load_model
+from bert_core.trace import TraceRequest, run_batch
+from tests.payloads import drawn, plain_line, said, visit
+
+TEXT = "the dog barked"
 
 
 @pytest.fixture
@@ -34,3 +39,33 @@ def test_a_piece_that_only_the_tokenizer_knows_is_one_line(own, tiny_bert, page,
     fast.save(str(folder / "tokenizer.json"))
     at = look(folder, page, view, text="a xylophone barked", token=2)
     assert plain_line(at).startswith(f"vocabulary id {count} is outside 0 to {count - 1}")
+
+
+# --- names of classes ------------------------------------------------------------
+
+
+def logits(folder: str) -> np.ndarray:
+    return run_batch(load_model(folder), [TraceRequest(TEXT)])[0].logits
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_two_classes_of_one_name_are_two_choices(checkpoint, monkeypatch, chosen):
+    folder = checkpoint("BertForSequenceClassification", id2label={0: "neg", 1: "neg", 2: "pos"})
+    monkeypatch.setenv("BOTH_WAYS_MODEL", folder)
+    at = visit("cls", view="The head", text=TEXT, **{"class": f"neg ({chosen})"})
+    assert at.button_group(key="class").options == ["neg (0)", "neg (1)", "pos"]
+    (summed,) = [line for line in said(at).splitlines() if "Sum of the last strip" in line]
+    assert f"the run itself gave {logits(folder)[chosen]:+.4f}".replace("-", "−") in summed
+    bars = drawn(visit("cls", view="Answer", text=TEXT), "verdict")["sides"][0]["bars"]
+    assert [bar["label"] for bar in bars] == ["neg (0)", "neg (1)", "pos"]
+    assert sum(bar["value"] for bar in bars) == pytest.approx(1)
+
+
+def test_of_many_classes_the_opened_one_is_said_and_how_many_are_not(checkpoint, monkeypatch):
+    folder = checkpoint("BertForSequenceClassification", id2label={n: f"class {n}" for n in range(40)})
+    monkeypatch.setenv("BOTH_WAYS_MODEL", folder)
+    least, *_, best = np.argsort(logits(folder)).tolist()
+    at = visit("cls", view="The head", text=TEXT, **{"class": f"class {least}"})
+    words = said(at).partition("Logits: ")[2].partition(";")[0]
+    assert words.startswith(f"class {best} ")
+    assert f", 34 more, and class {least} " in words
