@@ -132,9 +132,10 @@ def prefix_figure(moved: Mapping[str, Array], looks: Mapping[str, str]) -> go.Fi
     """
     figure = go.Figure()
     for model, change in moved.items():
+        name = escape(model)
         figure.add_bar(
-            x=[str(n + 1) for n in range(len(change))], y=change, name=escape(model), marker_color=COLOURS[looks[model]],
-            hovertemplate=f"layer %{{x}}<br>largest change %{{y:.2g}}<extra>{escape(model)}</extra>",
+            x=[str(n + 1) for n in range(len(change))], y=change, name=name, marker_color=COLOURS[looks[model]],
+            hovertemplate=f"layer %{{x}}<br>largest change %{{y:.2g}}<extra>{name}</extra>",
         )
     theme.style(figure, "layer", "largest change of a prefix key", 300)
     figure.update_xaxes(type="category")

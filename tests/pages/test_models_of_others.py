@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from bert_core.load import load_model
 from bert_core.trace import TraceRequest, run_batch
-from tests.payloads import drawn, plain_line, said, visit
+from tests.payloads import drawn, is_ready, plain_line, said, visit
 
 TEXT = "the dog barked"
 
@@ -69,3 +69,38 @@ def test_of_many_classes_the_opened_one_is_said_and_how_many_are_not(checkpoint,
     words = said(at).partition("Logits: ")[2].partition(";")[0]
     assert words.startswith(f"class {best} ")
     assert f", 34 more, and class {least} " in words
+
+
+# --- what a model hasn't got --------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "kinds", "line"), [
+    ("BERT", ["token", "segment", "position"], ""),
+    ("RoBERTa", ["token", "segment", "position"], "has one segment vector, the same for every token of both sentences"),
+    ("DistilBERT", ["token", "position"], "has no segment embeddings: two vectors are added, token and position"),
+])
+@pytest.mark.parametrize("view", ["The sum", "Switch off and shuffle"])
+def test_only_embeddings_that_are_there_can_be_switched_off(family, monkeypatch, view, name, kinds, line):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family(name))
+    at = visit("embeddings", view=view, text=TEXT, pair="a cat")
+    is_ready(at)
+    assert at.button_group(key="off").options == kinds
+    assert line in said(at)
+    assert ("segment vector" in said(at) or "no segment" in said(at)) == bool(line)
+
+
+@pytest.mark.parametrize("name", ["GPT-2", "ModernBERT"])
+def test_embeddings_that_can_not_be_switched_off_are_not_offered(family, monkeypatch, name):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family(name))
+    at = visit("embeddings", view="Switch off and shuffle", text=TEXT)
+    assert "runs through transformers" in plain_line(at)
+    assert at.button(key="instead").label == "Read with twin-bert"
+    assert [group.key for group in at.button_group] == ["view"]
+
+
+def test_a_head_that_is_not_laid_open_leads_on(family, monkeypatch):
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family("ModernBERT", "ModernBertForSequenceClassification"))
+    at = visit("cls", view="The head", text=TEXT)
+    assert "does not give the operands of its head" in plain_line(at)
+    at.button(key="instead").click().run()
+    assert is_ready(at)["status"].startswith("twin-bert-sst2 ·")

@@ -22,9 +22,10 @@ def draw(here: Here, head: str) -> None:
     Args:
         head: 'classification' or 'nsp'.
     """
+    loaded = state.ours(here.model, "the operands of its head")
     logits = "logits" if head == "classification" else "nsp_logits"
     trace = state.trace(here.request(parts=("hidden_states", "pooled_output", logits)))
-    opened = state.or_stop(lambda: head_operands(state.loaded(here.model), trace, head))
+    opened = state.or_stop(lambda: head_operands(loaded, trace, head))
     labels = list(opened.labels)
     start = labels[int(np.argmax(trace.arrays[logits]))]
     index = labels.index(controls.choice("Open the logit of", labels, "class", start, as_list=len(labels) > 4))
