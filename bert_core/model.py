@@ -62,6 +62,11 @@ class Model:
         return layout_for(self.config)
 
     @property
+    def position_padding(self) -> int | None:
+        """Id behind whose row of the position table the tokens' rows begin; None if they begin with the first."""
+        return self.config.pad_token_id if self.config.position_offset else None
+
+    @property
     def dtype(self) -> torch.dtype:
         return self.weights[f"{self.names.position}.weight"].dtype
 
@@ -177,17 +182,24 @@ def layer_norm(model: Model, x: Tensor, name: str) -> Tensor:
 
 
 def positions(model: Model, inputs: Inputs) -> Tensor:
-    """Rows of the position table, (B, T): 0, 1, 2 ... unless given otherwise.
-
-    RoBERTa starts after the padding's row and gives that row to every padding token.
-    """
-    offset = model.config.position_offset
+    """Rows of the position table, (B, T), as `counted` unless given otherwise."""
     if inputs.position_ids is not None:
-        return inputs.position_ids + offset
-    if offset:
-        real = inputs.input_ids != model.config.pad_token_id
-        return real.cumsum(dim=1) * real + model.config.pad_token_id
-    return torch.arange(inputs.input_ids.shape[1], device=inputs.input_ids.device).expand_as(inputs.input_ids)
+        return inputs.position_ids + model.config.position_offset
+    return counted(inputs.input_ids, model.position_padding)
+
+
+def counted(ids: Tensor, padding: int | None) -> Tensor:
+    """Positions of (B, T) ids: 0, 1, 2 ..., or those of RoBERTa's kin.
+
+    These start after the padding's row and give that row to every padding token.
+
+    Args:
+        padding: id of padding, and its row; None counts it as any other token.
+    """
+    if padding is None:
+        return torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+    real = ids != padding
+    return real.cumsum(dim=1) * real + padding
 
 
 def word_vectors(model: Model, ids: Tensor) -> Tensor:

@@ -80,9 +80,11 @@ def load_adapted(
         auto, head = _auto_class(theirs)
         _check_stored(auto, theirs, stored)
         module = _read(auto, folder, stored, dtype, device)
-        config = translate(theirs, head, _unused_positions(module))
+        unused = _unused_positions(module)
+        config = translate(theirs, head, unused)
         config = replace(config, is_decoder=_is_causal(module, config))
-    return _wrap(module, config, head), read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
+    tokenizer = read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
+    return _wrap(module, config, head, unused), tokenizer
 
 
 def check_bounds(values: Mapping[str, Any]) -> None:
@@ -238,7 +240,7 @@ def translate(theirs, head: str | None, unused: int) -> BertConfig:
     )
 
 
-def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None) -> ForeignModel:
+def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None, unused: int) -> ForeignModel:
     """The module with what it has; a head that the attention's direction makes wrong is no part of it."""
     parts, reason = _OTHER_WAY.get((config.is_decoder, head), ((), ""))
     heads = {head} if head is not None and not parts else set()
@@ -250,7 +252,7 @@ def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None) -> Fore
     if "pooler" not in heads:
         gaps["pooled_output"] = f"{config.model_type} has no pooler that transformers gives out"
     return ForeignModel(config, module, frozenset(heads), gaps, sum(p.numel() for p in module.parameters()),
-                        _arguments(module))
+                        _arguments(module), unused - 1 if unused else None)
 
 
 def _arguments(module: torch.nn.Module) -> frozenset[str]:

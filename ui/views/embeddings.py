@@ -125,7 +125,8 @@ def _paired_cards(here: Here, plain: Trace, changed: Trace, name: str) -> list[d
 def positions(here: Here) -> None:
     """Cosine of every position embedding with every other."""
     model = state.ours(here.model, TABLES).model
-    header, arrays = figures.similarity_data(position_cosines(here.model, len(measures.position_table(model))))
+    header, arrays = figures.similarity_data(position_cosines(here.model, len(measures.position_table(model))),
+                                             model.config.position_offset)
     components.mount("maps", "positions", components.pack(header, arrays))
 
 
