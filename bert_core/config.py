@@ -154,9 +154,14 @@ class BertConfig:
         return "causal" if self.is_decoder else "bidirectional"
 
     @property
+    def position_padding(self) -> int | None:
+        """Row of the position table that padding gets, as its id, in RoBERTa's kin; None counts it as a token."""
+        return self.pad_token_id if self.model_type in ("roberta", "camembert", "xlm-roberta") else None
+
+    @property
     def position_offset(self) -> int:
         """First row used of the position table (RoBERTa starts after padding)."""
-        return self.pad_token_id + 1 if self.model_type in ("roberta", "camembert", "xlm-roberta") else 0
+        return 0 if self.position_padding is None else self.position_padding + 1
 
     @property
     def max_tokens(self) -> int:

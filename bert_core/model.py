@@ -62,11 +62,6 @@ class Model:
         return layout_for(self.config)
 
     @property
-    def position_padding(self) -> int | None:
-        """Id behind whose row of the position table the tokens' rows begin; None if they begin with the first."""
-        return self.config.pad_token_id if self.config.position_offset else None
-
-    @property
     def dtype(self) -> torch.dtype:
         return self.weights[f"{self.names.position}.weight"].dtype
 
@@ -182,20 +177,13 @@ def layer_norm(model: Model, x: Tensor, name: str) -> Tensor:
 
 
 def positions(model: Model, inputs: Inputs) -> Tensor:
-    """Rows of the position table, (B, T), as `counted` unless given otherwise."""
-    if inputs.position_ids is not None:
-        return inputs.position_ids + model.config.position_offset
-    return counted(inputs.input_ids, model.position_padding)
+    """Rows of the position table, (B, T): `counted` unless given otherwise."""
+    given, config = inputs.position_ids, model.config
+    return counted(inputs.input_ids, config.position_padding) if given is None else given + config.position_offset
 
 
 def counted(ids: Tensor, padding: int | None) -> Tensor:
-    """Positions of (B, T) ids: 0, 1, 2 ..., or those of RoBERTa's kin.
-
-    These start after the padding's row and give that row to every padding token.
-
-    Args:
-        padding: id of padding, and its row; None counts it as any other token.
-    """
+    """0, 1, 2 ... for (B, T) ids; with a `padding` on from behind that row, which every padding token gets."""
     if padding is None:
         return torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
     real = ids != padding

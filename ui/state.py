@@ -23,6 +23,7 @@ from bert_core.model import Model
 from bert_core.serving import Engine, Superseded
 from bert_core.serving.engine import Steps
 from bert_core.tokenizer import Encoding
+from bert_core.trace import Overflow
 from ui import going, notices, settings
 from ui.turns import TURNS
 
@@ -272,7 +273,7 @@ def or_stop(action: Callable[[], Value]) -> Value:
         return action()
     except Superseded:  # a newer run of this tab draws the picture
         st.stop()
-    except (LoadError, MissingPart) as problem:
+    except (LoadError, MissingPart, Overflow) as problem:
         stop(str(problem), instead())
     except ValueError as problem:
         stop(str(problem))

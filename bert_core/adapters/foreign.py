@@ -36,7 +36,7 @@ class ForeignModel:
         gaps: Trace array -> why there is none.
         parameters: how many numbers it has.
         takes: names of the arguments of its forward.
-        position_padding: as in `model.Model`.
+        position_padding: as in BertConfig, which does not know it of this family.
     """
 
     config: BertConfig

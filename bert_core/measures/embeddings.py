@@ -96,7 +96,8 @@ def positions(loaded: Loaded, ids: Sequence[int], extra: int) -> tuple[int, ...]
         ids: (T,) vocabulary ids.
         extra: how many tokens of padding follow.
     """
-    padding, count = loaded.model.position_padding, len(ids)
+    known = loaded.config if isinstance(loaded.model, Model) else loaded.model
+    padding, count = known.position_padding, len(ids)
     if padding is None:
         return (*natural_order(loaded.config, count), *range(count, count + extra))
     padded = torch.tensor([[*ids, *[loaded.config.pad_token_id] * extra]])

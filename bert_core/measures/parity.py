@@ -25,6 +25,7 @@ from bert_core.load import Loaded
 from bert_core.on_demand import plain
 from bert_core.request import check_ids, reading_order
 from bert_core.tokenizer import Encoding
+from bert_core.trace import check_finite
 from bert_core.training import objectives
 from bert_core.training.block import hidden_at
 from bert_core.training.packing import IS_NEXT
@@ -142,6 +143,7 @@ def compare_stages(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[
     Raises:
         ValueError: the model's blocks are not transformers' Bert classes, there
             is no such layer, or no vector for an id.
+        Overflow: what the model computes is no number.
     """
     if not applies_to(loaded):
         raise ValueError(f"{loaded.name} is a {loaded.config.model_type}; the comparison here is with BERT's classes")
@@ -169,6 +171,7 @@ def unpacked(loaded: Loaded) -> Loaded:
 def _run_chain(loaded: Loaded, encoding: Encoding, index: int) -> _Chain:
     inputs, states = to_inputs(loaded, encoding), []
     embeddings, hidden = bert.encode(loaded.model, inputs, lambda _, out: states.append(out))
+    check_finite(loaded.name, {"hidden_states": hidden.cpu().numpy()})
     before = embeddings.output if index == 0 else states[index - 1].hidden
     return _Chain(inputs, embeddings, before, states[index], hidden)
 

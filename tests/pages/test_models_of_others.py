@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 from tokenizers import Tokenizer
 
@@ -104,3 +105,43 @@ def test_a_head_that_is_not_laid_open_leads_on(family, monkeypatch):
     assert "does not give the operands of its head" in plain_line(at)
     at.button(key="instead").click().run()
     assert is_ready(at)["status"].startswith("twin-bert-sst2 ·")
+
+
+# --- weights that no training makes ---------------------------------------------------
+
+
+def with_weights(folder: Path, change: Callable) -> Path:
+    file = folder / "model.safetensors"
+    save_file({name: change(name, tensor) for name, tensor in load_file(file).items()}, file, {"format": "pt"})
+    return folder
+
+
+@pytest.mark.parametrize(("page", "view"), [
+    ("masking", "The head"), ("masking", "Neurons"), ("masking", "Fill the gap"), ("attention", "Through the layers"),
+    ("attention", "All heads"), ("meaning", "By layer"), ("code", "Stages"), ("code", "Walk"), ("code", "Script")])
+def test_numbers_that_overflow_are_one_line(own, tiny_bert, page, view):
+    folder = with_weights(own(tiny_bert), lambda name, tensor: tensor + 1e38 * ("0.output.dense.weight" in name))
+    at = look(folder, page, view, text="the dog [MASK]")
+    assert plain_line(at).startswith(f"{folder}: its numbers overflow on this input")
+    assert at.button(key="instead").label == "Read with twin-bert"
+
+
+def test_numbers_that_overflow_in_transformers_code_are_one_line_too(own, family):
+    folder = with_weights(own(family("DeBERTa")), lambda name, tensor: tensor + 1e38 * ("0.output.dense.w" in name))
+    assert "its numbers overflow on this input" in plain_line(look(folder, "attention", "All heads", text=TEXT))
+
+
+@pytest.mark.parametrize(("page", "view"), [("attention", "Through the layers"), ("compare", "Side by side")])
+def test_vectors_of_no_length_have_no_shares(own, tiny_bert, page, view):
+    folder = with_weights(own(tiny_bert), lambda name, tensor: 0 * tensor)
+    parameters = {"follow": "true"} if page == "compare" else {}
+    at = look(folder, page, view, text="the dog [MASK]", **parameters)
+    assert "in layer 1 all that is added up has length 0" in said(at)
+    assert "nan" not in said(at)
+
+
+def test_positions_that_are_all_the_same_go_along_with_no_sinusoid(own, tiny_bert):
+    folder = with_weights(own(tiny_bert), lambda name, tensor: 0 * tensor)
+    at = look(folder, "family", "Wrong claims", text=TEXT)
+    assert "37 × 15 numbers, all the same." in said(at)
+    assert " nan" not in said(at)
