@@ -114,8 +114,8 @@ def takes_fast(model: str) -> bool:
 
 
 def chosen_model() -> str:
-    """The model that the visitor or the link chose, whether it is here or not."""
-    return st.session_state.get("model") or settings.default_model()
+    """The model that the visitor or the link chose, whether it is here or not; a folder in the one spelling."""
+    return settings.one_spelling(st.session_state.get("model") or settings.default_model())
 
 
 def waits_for(model: str) -> bool:
