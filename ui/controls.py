@@ -25,6 +25,15 @@ MARKUP = re.compile(
     r"|^\s|^(?:#{1,6}|[-+]|\d+[.)])(?:\s|$)|^>")  # at its beginning
 
 
+#: Signs within a line that Streamlit would read as Markdown, an icon or an entity; a backslash before them keeps them.
+_SIGNS = re.compile(r"[\\`*_~$\[\]:<>&]")
+
+
+def literal(text: str) -> str:
+    """A name for the middle of a label, caption or help, which are Markdown: it shows there as it is."""
+    return _SIGNS.sub(r"\\\g<0>", text)
+
+
 def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] | None = None) -> None:
     """Say it if the address brings a value that the widget will drop.
 

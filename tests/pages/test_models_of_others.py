@@ -20,10 +20,10 @@ TEXT = "the dog barked"
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch) -> Callable[[str], Path]:
-    """own(folder) -> a copy of a checkpoint, to be changed, where visitors may open it."""
+def own(tmp_path, monkeypatch) -> Callable[..., Path]:
+    """own(folder, name) -> a copy of a checkpoint, to be changed, where visitors may open it."""
     monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(tmp_path))
-    return lambda folder: Path(shutil.copytree(folder, tmp_path / "own"))
+    return lambda folder, name="own": Path(shutil.copytree(folder, tmp_path / name))
 
 
 def look(folder: Path | str, page: str, view: str, **parameters: object) -> AppTest:
@@ -145,3 +145,12 @@ def test_positions_that_are_all_the_same_go_along_with_no_sinusoid(own, tiny_ber
     at = look(folder, "family", "Wrong claims", text=TEXT)
     assert "37 × 15 numbers, all the same." in said(at)
     assert " nan" not in said(at)
+
+
+# --- its own name -----------------------------------------------------------------------
+
+
+def test_the_name_of_a_folder_is_no_markdown_on_a_button(own, tiny_classifier):
+    folder = own(tiny_classifier, "*star*_u_[x](y) $x^2$ :red[hi] `b`")
+    label = look(folder, "cls", "Answer", text=TEXT).button(key="to_attention").label
+    assert label.endswith(r"\*star\*\_u\_\[x\](y) \$x^2\$ \:red\[hi\] \`b\`")
