@@ -154,9 +154,14 @@ class BertConfig:
         return "causal" if self.is_decoder else "bidirectional"
 
     @property
+    def position_padding(self) -> int | None:
+        """Row of the position table that padding gets, as its id, in RoBERTa's kin; None counts it as a token."""
+        return self.pad_token_id if self.model_type in ("roberta", "camembert", "xlm-roberta") else None
+
+    @property
     def position_offset(self) -> int:
         """First row used of the position table (RoBERTa starts after padding)."""
-        return self.pad_token_id + 1 if self.model_type in ("roberta", "camembert", "xlm-roberta") else 0
+        return 0 if self.position_padding is None else self.position_padding + 1
 
     @property
     def max_tokens(self) -> int:
@@ -186,7 +191,7 @@ class BertConfig:
                 rest[key] = value
         if values.get("model_type") == "distilbert":
             taken["type_vocab_size"] = 0
-        taken["id2label"] = _label_names(taken.get("id2label"))
+        taken["id2label"] = read_label_names(taken.get("id2label"))
         if taken["id2label"]:
             taken["num_labels"] = len(taken["id2label"])
         architectures = taken.get("architectures", ())
@@ -212,11 +217,25 @@ class BertConfig:
         return values
 
 
-def _label_names(labels: Any) -> tuple[str, ...]:
-    """Class names in order of their index, from config.json's id2label."""
-    if isinstance(labels, Mapping):
-        try:
-            return tuple(str(labels[key]) for key in sorted(labels, key=int))
-        except (TypeError, ValueError):
-            raise ValueError("config: id2label's keys must be the numbers of the labels") from None
-    return tuple(map(str, labels)) if isinstance(labels, list | tuple) else ()
+def read_label_names(labels: Any) -> tuple[str, ...]:
+    """Class names by their index, from config.json's id2label: as many as it lists, as in transformers.
+
+    A class whose number is not among its keys, or that has no word or number for its name, is LABEL_n.
+
+    Raises:
+        ValueError: a key is no number.
+    """
+    if isinstance(labels, list | tuple):
+        labels = dict(enumerate(labels))
+    if not isinstance(labels, Mapping):
+        return ()
+    try:
+        named = {int(key): name for key, name in labels.items()}
+    except (TypeError, ValueError):
+        raise ValueError("config: id2label's keys must be the numbers of the labels") from None
+    return tuple(_label_name(n, named.get(n)) for n in range(len(named)))
+
+
+def _label_name(number: int, name: Any) -> str:
+    shown = str(name) if isinstance(name, str | int | float) else ""
+    return shown if shown.strip() else f"LABEL_{number}"

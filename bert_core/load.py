@@ -140,6 +140,9 @@ def locate(name: str) -> Path:
         return path
     if not HUB_ID.fullmatch(name):
         raise LoadError(f"{name[:MAX_NAME]!r} is no shipped model, no folder and no hub id (owner/model)")
+    if os.path.lexists(name):  # whoever named a file, or a link to nothing, means no model of the hub
+        raise LoadError(f"{name} is no folder that can be read; a model is a folder with config.json, a tokenizer and "
+                        "model.safetensors")
     from bert_core import hub
 
     return hub.cached(name) or hub.download(name)

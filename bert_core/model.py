@@ -177,17 +177,17 @@ def layer_norm(model: Model, x: Tensor, name: str) -> Tensor:
 
 
 def positions(model: Model, inputs: Inputs) -> Tensor:
-    """Rows of the position table, (B, T): 0, 1, 2 ... unless given otherwise.
+    """Rows of the position table, (B, T): `counted` unless given otherwise."""
+    given, config = inputs.position_ids, model.config
+    return counted(inputs.input_ids, config.position_padding) if given is None else given + config.position_offset
 
-    RoBERTa starts after the padding's row and gives that row to every padding token.
-    """
-    offset = model.config.position_offset
-    if inputs.position_ids is not None:
-        return inputs.position_ids + offset
-    if offset:
-        real = inputs.input_ids != model.config.pad_token_id
-        return real.cumsum(dim=1) * real + model.config.pad_token_id
-    return torch.arange(inputs.input_ids.shape[1], device=inputs.input_ids.device).expand_as(inputs.input_ids)
+
+def counted(ids: Tensor, padding: int | None) -> Tensor:
+    """0, 1, 2 ... for (B, T) ids; with a `padding` on from behind that row, which every padding token gets."""
+    if padding is None:
+        return torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
+    real = ids != padding
+    return real.cumsum(dim=1) * real + padding
 
 
 def word_vectors(model: Model, ids: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ A TraceRequest is plain data. `prepare` tokenises it and checks every position;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -190,7 +190,7 @@ def _check_places(loaded: Loaded, request: TraceRequest, encoding: Encoding) -> 
     check_range("layer", [layer for layer, *_ in request.neurons], config.num_hidden_layers)
     check_range("neuron", [neuron for _, neuron, _ in request.neurons], config.intermediate_size)
     check_range("head", [head for _, head in request.heads_off], config.num_attention_heads)
-    check_range("vocabulary id", (*encoding.input_ids, *(i for _, i in request.replaced)), config.vocab_size)
+    check_ids(config, (*encoding.input_ids, *(i for _, i in request.replaced)))
     if request.masked and loaded.tokenizer.mask_id is None:
         raise ValueError(f"{loaded.name} has no [MASK] token")
 
@@ -212,6 +212,11 @@ def check_range(what: str, values, count: int) -> None:
     for value in values:
         if not 0 <= value < count:
             raise ValueError(f"{what} {value} is outside 0 to {count - 1}")
+
+
+def check_ids(config: BertConfig, ids: Iterable[int]) -> None:
+    """ValueError for the first id that the word table has no row for: pieces may be added to a tokenizer alone."""
+    check_range("vocabulary id", ids, config.vocab_size)
 
 
 def with_ids(loaded: Loaded, encoding: Encoding, changes: Mapping[int, int]) -> Encoding:

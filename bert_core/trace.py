@@ -24,6 +24,7 @@ from bert_core.load import Loaded
 from bert_core.request import (
     ALL_PARTS,
     INPUT_PARTS,
+    LAYER_PARTS,
     Array,
     Prepared,
     TraceRequest,
@@ -34,8 +35,8 @@ from bert_core.request import (
 )
 from bert_core.tokenizer import Encoding
 
-__all__ = ["ALL_PARTS", "INPUT_PARTS", "Array", "MissingPart", "Prepared", "Trace", "TraceRequest", "check_range",
-           "prepare", "reading_order", "run_batch", "to_inputs"]
+__all__ = ["ALL_PARTS", "INPUT_PARTS", "Array", "MissingPart", "Overflow", "Prepared", "Trace", "TraceRequest",
+           "check_finite", "check_range", "prepare", "reading_order", "run_batch", "to_inputs"]
 
 #: Places at which a row's vocabulary logits are rather made together with those of other rows.
 _FEW_PLACES = 32
@@ -47,6 +48,10 @@ _LEAST_SPARED = 32
 
 class MissingPart(AttributeError):
     """The Trace lacks this array: the model has no such part, or nobody asked for it."""
+
+
+class Overflow(ValueError):
+    """The model's weights are so large that what it computes is no number any more."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,7 @@ def run_batch(loaded: Loaded, requests: list[TraceRequest]) -> list[Trace]:
 
     Raises:
         ValueError: a request that this model can't run.
+        Overflow: what it computes on it is no number.
     """
     encode = functools.cache(loaded.tokenizer.encode)  # a long text costs more than its pass: once for all its rows
     rows = [prepare(loaded, request, encode) for request in requests]
@@ -272,9 +278,24 @@ def _freeze(loaded: Loaded, row: Prepared, parts: Mapping[str, Tensor], logits: 
     for part, tensor in tensors.items():
         axes = TOKEN_AXES.get(part, (0,) if part == "logits" and per_token else ())
         arrays[part] = to_numpy(tensor, axes, length, order)
+    check_finite(loaded.name, arrays)
     for array in arrays.values():
         array.flags.writeable = False
     return Trace(MappingProxyType(arrays), request, encoding, loaded.config, loaded.name, row.attention, loaded.gaps)
+
+
+def check_finite(name: str, arrays: Mapping[str, Array]) -> None:
+    """Overflow unless what a Trace of the model `name` holds are numbers: no view has to ask again.
+
+    A sum is finite only if its terms are. Of arrays with an entry a layer the last one is enough: what is no number in
+    one layer makes none in those above it.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        for part, array in arrays.items():
+            last = array[-1] if part in LAYER_PARTS or part == "hidden_states" else array
+            if last.dtype.kind == "f" and not np.isfinite(last.sum()):
+                raise Overflow(f"{name}: its numbers overflow on this input, first seen in {part}: the weights are too "
+                               "large for this arithmetic, so there is nothing to show")
 
 
 def to_numpy(tensor: Tensor, axes: tuple[int, ...], length: int, order: Array | None) -> Array:

@@ -25,9 +25,13 @@ MARKUP = re.compile(
     r"|^\s|^(?:#{1,6}|[-+]|\d+[.)])(?:\s|$)|^>")  # at its beginning
 
 
-def plain(text: str) -> str:
-    """A visitor's text as a button's label that reads it as it stands: no Markdown, no icon, no arrow."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
+#: Whatever Streamlit could read as Markdown, an icon, an arrow or an entity; a backslash before it keeps it as it is.
+_SIGNS = re.compile(r"[!-/:-@\[-`{-~]")
+
+
+def literal(text: str) -> str:
+    """A text as (part of) a label, caption or help, which are Markdown: it shows there as it is."""
+    return _SIGNS.sub(r"\\\g<0>", " ".join(text.split()))
 
 
 def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] | None = None) -> None:

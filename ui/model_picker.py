@@ -11,7 +11,7 @@ import streamlit as st
 
 from bert_core import hub
 from bert_core.load import HUB_ID
-from ui import downloads, notices, settings, state
+from ui import controls, downloads, notices, settings, state
 from ui.downloads import Download
 
 FACTS = Path(__file__).resolve().parent.parent / "assets" / "facts"
@@ -86,7 +86,7 @@ def _choices() -> None:
     if is_id:
         st.caption(some[name].line if name in some else "An id of your own: its size is counted once loaded.")
     else:
-        st.caption(f"“{name[:60]}” is no hub id; it has the form owner/model.")
+        st.caption(f"“{controls.literal(name[:60])}” is no hub id; it has the form owner/model.")
     st.button("Fetch", key="_hub_fetch", on_click=_fetch, args=(name,), disabled=not is_id)
 
 

@@ -105,6 +105,20 @@ def check_model_name(name: str) -> str:
     return name
 
 
+def one_spelling(name: str) -> str:
+    """The name by which a folder goes here, however it was written: './models/x' and 'models//x/' are 'models/x'.
+
+    What is loaded and computed is kept by name: two spellings would be two models.
+    """
+    path, default = os.path.abspath(os.path.expanduser(name)), default_model()
+    if name in shipped_names() or not (_means_a_folder(name) and os.path.isdir(path)):
+        return name
+    if default not in shipped_names() and path == os.path.abspath(os.path.expanduser(default)):
+        return default
+    below = os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path
+    return path if below in shipped_names() else below
+
+
 def must_be_fetched(name: str) -> bool:
     """Whether this is a hub id that may be downloaded here and was not yet; looks at the disk only."""
     is_here = name in (default_model(), *shipped_names()) or _means_a_folder(name)

@@ -23,6 +23,7 @@ from bert_core.model import Model
 from bert_core.serving import Engine, Superseded
 from bert_core.serving.engine import Steps
 from bert_core.tokenizer import Encoding
+from bert_core.trace import Overflow
 from ui import going, notices, settings
 from ui.turns import TURNS
 
@@ -113,8 +114,8 @@ def takes_fast(model: str) -> bool:
 
 
 def chosen_model() -> str:
-    """The model that the visitor or the link chose, whether it is here or not."""
-    return st.session_state.get("model") or settings.default_model()
+    """The model that the visitor or the link chose, whether it is here or not; a folder in the one spelling."""
+    return settings.one_spelling(st.session_state.get("model") or settings.default_model())
 
 
 def waits_for(model: str) -> bool:
@@ -272,7 +273,7 @@ def or_stop(action: Callable[[], Value]) -> Value:
         return action()
     except Superseded:  # a newer run of this tab draws the picture
         st.stop()
-    except (LoadError, MissingPart) as problem:
+    except (LoadError, MissingPart, Overflow) as problem:
         stop(str(problem), instead())
     except ValueError as problem:
         stop(str(problem))

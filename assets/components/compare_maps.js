@@ -152,7 +152,7 @@ function drawLabels(context, tokens, size, look, row, place, shown) {
 function spoken(state, n, reader, q) {
   const seen = reader.tokens.map((token, k) => [token, k]).filter(([, k]) => allowed(state, n, reader, q, k));
   const named = (k) => nameAmong(reader.tokens, k), name = `${quoted(reader.tokens[reader.drawn[q]])} (${reader.drawn[q]})`;
-  if (reader.what === "mask") return `${name} may see ${seen.length} of ${reader.tokens.length} tokens.`;
+  if (reader.what.startsWith("mask")) return `${name} may see ${seen.length} of ${reader.tokens.length} tokens.`;
   const best = seen.sort((a, b) => weight(state, n, reader, q, b[1]) - weight(state, n, reader, q, a[1])).slice(0, 3);
   return `${name} looks at ${best.map(([, k]) => `${quoted(named(k))} ${percent(weight(state, n, reader, q, k))}`).join(", ")}.`;
 }

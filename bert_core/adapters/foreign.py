@@ -36,6 +36,7 @@ class ForeignModel:
         gaps: Trace array -> why there is none.
         parameters: how many numbers it has.
         takes: names of the arguments of its forward.
+        position_padding: as in BertConfig, which does not know it of this family.
     """
 
     config: BertConfig
@@ -44,6 +45,7 @@ class ForeignModel:
     gaps: Mapping[str, str]
     parameters: int
     takes: frozenset[str]
+    position_padding: int | None = None
 
     @property
     def averages_tokens(self) -> bool:

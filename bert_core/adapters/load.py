@@ -15,7 +15,7 @@ import torch
 from bert_core.adapters.foreign import ForeignModel
 from bert_core.adapters.quiet import first_line, quiet
 from bert_core.adapters.tokenizers import read_other_tokenizer
-from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig
+from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig, read_label_names
 from bert_core.layout import LAYOUTS
 from bert_core.loading.describe import head_gaps
 from bert_core.loading.errors import LoadError
@@ -80,9 +80,11 @@ def load_adapted(
         auto, head = _auto_class(theirs)
         _check_stored(auto, theirs, stored)
         module = _read(auto, folder, stored, dtype, device)
-        config = translate(theirs, head, _unused_positions(module))
+        unused = _unused_positions(module)
+        config = translate(theirs, head, unused)
         config = replace(config, is_decoder=_is_causal(module, config))
-    return _wrap(module, config, head), read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
+    tokenizer = read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
+    return _wrap(module, config, head, unused), tokenizer
 
 
 def check_bounds(values: Mapping[str, Any]) -> None:
@@ -233,12 +235,12 @@ def translate(theirs, head: str | None, unused: int) -> BertConfig:
         max_position_embeddings=(getattr(theirs, "max_position_embeddings", None) or 512) - unused,
         type_vocab_size=getattr(theirs, "type_vocab_size", 0) or 0,
         pad_token_id=pad if isinstance(pad, int) and 0 <= pad < theirs.vocab_size else 0,
-        id2label=tuple(str(labels[n]) for n in sorted(labels)), num_labels=max(len(labels), 1),
+        id2label=read_label_names(labels), num_labels=max(len(labels), 1),
         problem_type=theirs.problem_type, architectures=tuple(theirs.architectures or ()),
     )
 
 
-def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None) -> ForeignModel:
+def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None, unused: int) -> ForeignModel:
     """The module with what it has; a head that the attention's direction makes wrong is no part of it."""
     parts, reason = _OTHER_WAY.get((config.is_decoder, head), ((), ""))
     heads = {head} if head is not None and not parts else set()
@@ -250,7 +252,7 @@ def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None) -> Fore
     if "pooler" not in heads:
         gaps["pooled_output"] = f"{config.model_type} has no pooler that transformers gives out"
     return ForeignModel(config, module, frozenset(heads), gaps, sum(p.numel() for p in module.parameters()),
-                        _arguments(module))
+                        _arguments(module), unused - 1 if unused else None)
 
 
 def _arguments(module: torch.nn.Module) -> frozenset[str]:

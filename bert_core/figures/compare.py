@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bert_core.figures import theme
-from bert_core.measures.compare import row_for, visible
+from bert_core.measures.compare import allowed_pairs, has_windows, row_for
 from bert_core.trace import Trace
 
 Array = np.ndarray
@@ -36,11 +36,6 @@ def window_around(length: int, place: int, limit: int = MAX_DRAWN) -> tuple[int,
 def escape(token: str) -> str:
     """A token as plotly shows it literally: it reads a little HTML in labels."""
     return token.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def allowed_pairs(trace: Trace) -> Array:
-    """(Tq, Tk) bool in reading order: what this run's mask lets each query see."""
-    return visible(trace.attention_kind, trace.config.reading_order, len(trace))
 
 
 def asking_row(trace: Trace, places: Sequence[int]) -> int:
@@ -82,8 +77,14 @@ def panel(trace: Trace, reader: str, places: Sequence[int], layer: int, head: in
     layer, head = nearest_head(trace, layer, head)
     return {"reader": reader, "title": NAMES[reader], "model": trace.model, "place": places[0],
             "row": asking_row(trace, places), "drawn": drawn_positions(trace, places), "layer": layer, "head": head,
-            "what": "mask" if only_mask else f"layer {layer + 1}, head {head + 1}",
+            "what": _what_is_drawn(trace, layer, head, only_mask),
             "accent": "both" if reader == "both" else "oneway", "tokens": list(trace.encoding.tokens)}
+
+
+def _what_is_drawn(trace: Trace, layer: int, head: int, only_mask: bool) -> str:
+    if not only_mask:
+        return f"layer {layer + 1}, head {head + 1}"
+    return f"mask of layer {layer + 1}" if has_windows(trace) else "mask"
 
 
 def panel_arrays(trace: Trace, places: Sequence[int], layer: int, head: int, only_mask: bool) -> dict[str, Array]:
@@ -99,7 +100,7 @@ def panel_arrays(trace: Trace, places: Sequence[int], layer: int, head: int, onl
         the share of the hidden word's attention that goes to its right.
     """
     layer, head = nearest_head(trace, layer, head)
-    rows, allowed = drawn_positions(trace, places), allowed_pairs(trace)
+    rows, allowed = drawn_positions(trace, places), allowed_pairs(trace, layer)
     weights = allowed if only_mask else trace.attention_probs[layer, head]
     return {"weights": weights[rows].astype(np.float32), "allowed": allowed[rows].astype(np.uint8),
             "right": side_shares(trace, places)["right"].astype(np.float32)}

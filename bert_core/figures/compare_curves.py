@@ -107,13 +107,13 @@ def pairs_figure(parts: Mapping[str, Mapping[str, Tally]], looks: Mapping[str, s
         rates = np.array([tally.accuracy for tally in some])
         ends = np.array([tally.interval for tally in some]).reshape(-1, 2)
         figure.add_scatter(
-            x=rates, y=[kind for kind in kinds if kind in tallies], mode="markers", name=model,
+            x=rates, y=[kind for kind in kinds if kind in tallies], mode="markers", name=escape(model),
             orientation="h",  # side by side in their row; without it plotly moves them along the rates
             marker={"symbol": MARKERS[reader], "size": 12, "color": COLOURS[reader]},
             error_x={"type": "data", "array": ends[:, 1] - rates, "arrayminus": rates - ends[:, 0],
                      "color": COLOURS[reader], "thickness": 1.5},
             customdata=[[tally.right, tally.count] for tally in some],
-            hovertemplate="%{y}<br>%{x:.0%}: %{customdata[0]} of %{customdata[1]}" f"<extra>{model}</extra>",
+            hovertemplate="%{y}<br>%{x:.0%}: %{customdata[0]} of %{customdata[1]}" f"<extra>{escape(model)}</extra>",
         )
     figure.add_vline(x=0.5, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
     theme.style(figure, "judged right (dotted: guessing)", "", 160 + 34 * len(kinds))
@@ -132,9 +132,10 @@ def prefix_figure(moved: Mapping[str, Array], looks: Mapping[str, str]) -> go.Fi
     """
     figure = go.Figure()
     for model, change in moved.items():
+        name = escape(model)
         figure.add_bar(
-            x=[str(n + 1) for n in range(len(change))], y=change, name=model, marker_color=COLOURS[looks[model]],
-            hovertemplate=f"layer %{{x}}<br>largest change %{{y:.2g}}<extra>{model}</extra>",
+            x=[str(n + 1) for n in range(len(change))], y=change, name=name, marker_color=COLOURS[looks[model]],
+            hovertemplate=f"layer %{{x}}<br>largest change %{{y:.2g}}<extra>{name}</extra>",
         )
     theme.style(figure, "layer", "largest change of a prefix key", 300)
     figure.update_xaxes(type="category")

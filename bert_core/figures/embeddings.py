@@ -56,9 +56,13 @@ def settings_name(off: tuple[str, ...], kind: str) -> str:
     return ", ".join(parts) or "nothing changed"
 
 
-def similarity_data(cosines: np.ndarray) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and array of the component `maps`: (P, P) cosines of position embeddings, the lower triangle by rows."""
-    names = [str(n) for n in range(len(cosines))]
+def similarity_data(cosines: np.ndarray, first: int = 0) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and array of the component `maps`: (P, P) cosines of position embeddings, the lower triangle by rows.
+
+    Args:
+        first: the first position that a token gets.
+    """
+    names = [str(n) for n in range(first, first + len(cosines))]
     header = {"rows": names, "columns": names, "row_word": "position", "column_word": "position", "size": 640,
               "caption": "Cosine of position embeddings",
               "panels": [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0, "triangle": True}]}

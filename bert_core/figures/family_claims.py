@@ -67,10 +67,11 @@ def _sinusoid(loaded: Loaded, _: str) -> str:
         return ""  # its position table, if it has one, has another name
     name = f"{loaded.model.names.position}.weight"
     learned = loaded.model.weights[name].float().cpu().numpy()
-    fixed = sinusoid_table(*learned.shape)
-    match = float(np.corrcoef(learned.ravel(), fixed.ravel())[0, 1])
-    return (f"{Path(loaded.name).name} holds {name}, {learned.shape[0]} × {learned.shape[1]} numbers; "
-            f"their correlation with the sinusoids is {'−' if match < 0 else ''}{abs(match):.3f}.")
+    held = f"{Path(loaded.name).name} holds {name}, {learned.shape[0]} × {learned.shape[1]} numbers"
+    if not np.ptp(learned):  # what never changes goes along with nothing
+        return f"{held}, all the same."
+    match = float(np.corrcoef(learned.ravel(), sinusoid_table(*learned.shape).ravel())[0, 1])
+    return f"{held}; their correlation with the sinusoids is {'−' if match < 0 else ''}{abs(match):.3f}."
 
 
 def _prefix(loaded: Loaded, _: str) -> str:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from bert_core.figures import theme
 from bert_core.figures.cls import numbered
 from bert_core.figures.compare import escape
+from bert_core.tasks.sentences import told_apart
 from bert_core.trace import Array
 
 
@@ -18,8 +19,9 @@ def label_figure(probabilities: Array, tokens: Sequence[str], labels: Sequence[s
     Args:
         probabilities: (T, C), rows sum to 1; the specials are not among them.
     """
+    names = [escape(name) for name in told_apart(labels)]
     figure = go.Figure(go.Heatmap(
-        z=probabilities.T, x=numbered(tokens, 1), y=list(labels), zmin=0, zmax=1, colorscale=theme.PROBABILITY,
+        z=probabilities.T, x=numbered(tokens, 1), y=names, zmin=0, zmax=1, colorscale=theme.PROBABILITY,
         xgap=1, ygap=1, colorbar={"title": "p", "thickness": 12},
         hovertemplate="%{x}<br>%{y}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "token", "label", height=140 + 30 * len(labels))

@@ -83,7 +83,7 @@ def id_rows(
     """Rows of the table: ids, segments, positions, attention mask, with padding on the right.
 
     Args:
-        positions: (T,) position ids as the model gives them out; twin-rtl counts from the right.
+        positions: (T or pad_to,) position ids as the model gives them out; twin-rtl counts from the right.
         has_segments: whether the model tells two sentences apart.
     """
     count = len(encoding)
@@ -91,7 +91,7 @@ def id_rows(
     rows = [{"name": "vocabulary id", "kind": "id", "values": [*encoding.input_ids, *[pad_id] * extra]}]
     if has_segments:
         rows.append({"name": "segment", "kind": "segment", "values": [*encoding.token_type_ids, *[0] * extra]})
-    rows.append({"name": "position", "kind": "position", "values": [*positions, *range(count, count + extra)]})
+    rows.append({"name": "position", "kind": "position", "values": list(positions)})
     rows.append({"name": "attention mask", "kind": "mask", "values": [1] * count + [0] * extra})
     return rows
 

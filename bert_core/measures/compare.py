@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bert_core.load import Loaded
+from bert_core.loading.check import is_ours
 from bert_core.measures.predictions import piece
 from bert_core.model import Model
 from bert_core.serving import Engine
@@ -185,13 +186,29 @@ def mlm_row(trace: Trace, position: int) -> Array:
 
 
 def visible(trace_kind: str, reading_order: str, length: int) -> Array:
-    """(Tq, Tk) bool in reading order: which query may see which key."""
+    """(Tq, Tk) bool in reading order: which query may see which key by the direction of reading."""
     if trace_kind == "bidirectional":
         return np.ones((length, length), dtype=bool)
     order = np.arange(length)
     if reading_order == "right-to-left":
         order[1:-1] = order[1:-1][::-1]
     return order[:, None] >= order[None, :]
+
+
+def allowed_pairs(trace: Trace, layer: int) -> Array:
+    """(Tq, Tk) bool in reading order: what the mask of a layer, 0-based, let each query see in this run.
+
+    A family that transformers runs may look at near tokens only in some of its layers, each in a way of its own
+    (ModernBERT, GPT-Neo). What such a mask forbids is what no head of the layer gives any weight.
+    """
+    seen = visible(trace.attention_kind, trace.config.reading_order, len(trace))
+    return seen if is_ours(trace.config) else seen & trace.attention_probs[layer].any(axis=0)
+
+
+def has_windows(trace: Trace) -> bool:
+    """Whether a layer's mask forbade more in this run than the direction of reading does."""
+    seen = visible(trace.attention_kind, trace.config.reading_order, len(trace))
+    return any((allowed_pairs(trace, layer) != seen).any() for layer in range(trace.config.num_hidden_layers))
 
 
 # --- the readers -------------------------------------------------------------

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from bert_core.config import BertConfig
+from bert_core.load import Loaded
 from bert_core.measures.similarity import unit
-from bert_core.model import Model
-from bert_core.request import reading_order
+from bert_core.model import Model, counted
+from bert_core.request import check_range, reading_order
 
 Array = np.ndarray
 
@@ -48,7 +50,12 @@ def norm_parameters(model: Model) -> tuple[Array, Array]:
 
 
 def neighbours(table: Array, index: int, k: int) -> tuple[Neighbour, ...]:
-    """The k rows nearest to row `index` by cosine, itself left out."""
+    """The k rows nearest to row `index` by cosine, itself left out.
+
+    Raises:
+        ValueError: the table has no such row.
+    """
+    check_range("vocabulary id", [index], len(table))
     target = table[index]
     length = np.linalg.norm(target)
     if length == 0:
@@ -78,6 +85,23 @@ def natural_order(config: BertConfig, length: int) -> tuple[int, ...]:
     """
     order = reading_order(config, length)
     return tuple(range(length)) if order is None else tuple(order.tolist())
+
+
+def positions(loaded: Loaded, ids: Sequence[int], extra: int) -> tuple[int, ...]:
+    """(T + extra,) rows of the position table that the tokens and the padding behind them get, in reading order.
+
+    Those of `natural_order`, and on they go; but RoBERTa's kin and MPNet count as `model.counted` says.
+
+    Args:
+        ids: (T,) vocabulary ids.
+        extra: how many tokens of padding follow.
+    """
+    known = loaded.config if isinstance(loaded.model, Model) else loaded.model
+    padding, count = known.position_padding, len(ids)
+    if padding is None:
+        return (*natural_order(loaded.config, count), *range(count, count + extra))
+    padded = torch.tensor([[*ids, *[loaded.config.pad_token_id] * extra]])
+    return tuple(counted(padded, padding)[0].tolist())
 
 
 def order(kind: str, natural: Sequence[int], seed: int) -> tuple[int, ...] | None:

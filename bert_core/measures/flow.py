@@ -76,7 +76,7 @@ def by_lengths(trace: Trace, loaded: Loaded) -> Array:
         trace: with LENGTH_PARTS, made by `loaded`.
 
     Raises:
-        ValueError: transformers runs the model.
+        ValueError: transformers runs the model, or all vectors that a layer adds up for a token have length 0.
     """
     if not isinstance(loaded.model, Model):
         raise ValueError(f"{loaded.name} runs through transformers: its output projections can't be read here")
@@ -104,7 +104,11 @@ def _lengths_of(trace: Trace, model: Model, layer: int) -> Array:
     along = np.einsum("th,th->t", itself, (parts @ own[:, :, None])[:, :, 0])
     squares[np.diag_indices_from(squares)] += 2 * along + (own**2).sum(axis=-1)
     lengths = np.sqrt(np.maximum(squares, 0.0))
-    return lengths / lengths.sum(axis=-1, keepdims=True)
+    total = lengths.sum(axis=-1, keepdims=True)
+    if not total.all():
+        raise ValueError(f"{trace.model}: in layer {layer + 1} all that is added up has length 0, so nothing can be "
+                         "said of shares")
+    return lengths / total
 
 
 def _normed(x: Array, weight: Array) -> Array:

@@ -23,8 +23,9 @@ from torch import Tensor, nn
 from bert_core import model as bert
 from bert_core.load import Loaded
 from bert_core.on_demand import plain
-from bert_core.request import reading_order
+from bert_core.request import check_ids, reading_order
 from bert_core.tokenizer import Encoding
+from bert_core.trace import check_finite
 from bert_core.training import objectives
 from bert_core.training.block import hidden_at
 from bert_core.training.packing import IS_NEXT
@@ -111,7 +112,12 @@ def applies_to(loaded: Loaded) -> bool:
 
 
 def to_inputs(loaded: Loaded, encoding: Encoding) -> bert.Inputs:
-    """The sentence as a batch of one, unpadded, in the model's own order and under its own attention."""
+    """The sentence as a batch of one, unpadded, in the model's own order and under its own attention.
+
+    Raises:
+        ValueError: the model has no vector for one of its ids.
+    """
+    check_ids(loaded.config, encoding.input_ids)
     order = reading_order(loaded.config, len(encoding))
     own = slice(None) if order is None else torch.from_numpy(order)
     ids, segments = (torch.tensor(row)[own][None] for row in (encoding.input_ids, encoding.token_type_ids))
@@ -135,8 +141,9 @@ def compare_stages(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[
         index: layer whose attention and feed-forward are compared, 0-based.
 
     Raises:
-        ValueError: the model's blocks are not transformers' Bert classes, or
-            there is no such layer.
+        ValueError: the model's blocks are not transformers' Bert classes, there
+            is no such layer, or no vector for an id.
+        Overflow: what the model computes is no number.
     """
     if not applies_to(loaded):
         raise ValueError(f"{loaded.name} is a {loaded.config.model_type}; the comparison here is with BERT's classes")
@@ -164,6 +171,7 @@ def unpacked(loaded: Loaded) -> Loaded:
 def _run_chain(loaded: Loaded, encoding: Encoding, index: int) -> _Chain:
     inputs, states = to_inputs(loaded, encoding), []
     embeddings, hidden = bert.encode(loaded.model, inputs, lambda _, out: states.append(out))
+    check_finite(loaded.name, {"hidden_states": hidden.cpu().numpy()})
     before = embeddings.output if index == 0 else states[index - 1].hidden
     return _Chain(inputs, embeddings, before, states[index], hidden)
 

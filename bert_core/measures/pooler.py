@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bert_core.load import Loaded
 from bert_core.model import Model, activate
-from bert_core.tasks.sentences import label_names
+from bert_core.tasks.sentences import class_names
 from bert_core.trace import Array, Trace
 
 
@@ -74,7 +74,7 @@ def head_operands(loaded: Loaded, trace: Trace, head: str) -> HeadOperands:
     final = names.classifier if head == "classification" else names.nsp
     weight, bias = _array(model.weights[f"{final}.weight"]), _array(model.weights[f"{final}.bias"])
     products = weight * pooled[None, :]  # (C, D)
-    labels = ("IsNext", "NotNext") if head == "nsp" else label_names(loaded.config, len(bias))
+    labels = ("IsNext", "NotNext") if head == "nsp" else class_names(loaded.config, len(bias))
     return HeadOperands(cls, "dense layer" if own else "pooler", dense, pooled, activation, weight, bias, products,
                         products.sum(axis=1) + bias, labels)
 

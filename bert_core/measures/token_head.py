@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 
 from bert_core.load import Loaded
-from bert_core.tasks.sentences import label_names
+from bert_core.tasks.sentences import class_names
 from bert_core.trace import Array, Trace, check_range
 
 #: Head of Model.heads -> its linear layer's name in the checkpoint.
@@ -56,6 +56,6 @@ def token_head(loaded: Loaded, trace: Trace, head: str, position: int) -> TokenH
     dtype = torch.promote_types(weights.dtype, torch.float32)
     weights, biases = weights.to("cpu", dtype).numpy(), biases.to("cpu", dtype).numpy()
     hidden = trace.hidden_states[-1, position]
-    labels = ("start", "end") if head == "question_answering" else label_names(loaded.config, len(biases))
+    labels = ("start", "end") if head == "question_answering" else class_names(loaded.config, len(biases))
     products = weights * hidden
     return TokenHead(hidden, labels, weights, biases, products, products.sum(axis=-1) + biases)

@@ -26,6 +26,7 @@ from bert_core.measures.parity import to_inputs, unpacked
 from bert_core.request import reading_order
 from bert_core.tasks.vocabulary import last_place
 from bert_core.tokenizer import Encoding
+from bert_core.trace import check_finite
 from bert_core.training import objectives
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -176,12 +177,14 @@ def walk(loaded: Loaded, encoding: Encoding, index: int = 0) -> tuple[Step, ...]
         index: the layer to watch, 0-based.
 
     Raises:
-        ValueError: there is no such layer.
+        ValueError: there is no such layer, or no vector for an id.
+        Overflow: what the model computes is no number.
     """
     if not 0 <= index < loaded.config.num_hidden_layers:
         raise ValueError(f"layer {index + 1} of {loaded.name}: it has {loaded.config.num_hidden_layers}")
     model, inputs, states = unpacked(loaded).model, to_inputs(loaded, encoding), []
     embeddings, hidden = bert.encode(model, inputs, lambda _, out: states.append(out.hidden))
+    check_finite(loaded.name, {"hidden_states": hidden.cpu().numpy()})
     before = embeddings.output if index == 0 else states[index - 1]
     allowed = bert.allowed_pairs(inputs) if bert.needs_mask(inputs) else None
     steps = _watch((bert.embed,), model, inputs)

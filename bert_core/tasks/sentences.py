@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ class Classification:
     """A classifier's answer.
 
     Attributes:
-        label: the most probable class, in the model's own words; a regression's greatest number.
+        label: the most probable class, by its `class_names`; a regression's greatest number.
         probability: of that class, 0 to 1; the number itself for a regression.
         probabilities: of every class; they sum to 1 unless the model was
             trained for several labels at once. Empty for a regression.
@@ -37,8 +38,22 @@ class Classification:
 
 
 def label_names(config: BertConfig, count: int) -> tuple[str, ...]:
-    """The model's class names, or LABEL_0, LABEL_1 where it names none."""
+    """The model's words for its classes, or LABEL_0, LABEL_1 where it names none; two may have the same."""
     return config.id2label if len(config.id2label) == count else tuple(f"LABEL_{n}" for n in range(count))
+
+
+def class_names(config: BertConfig, count: int) -> tuple[str, ...]:
+    """One name a class, each another: what a class is chosen and found by."""
+    return told_apart(label_names(config, count))
+
+
+def told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, with their numbers where several are the same: 'neg (0)', 'neg (1)', 'pos'."""
+    times = Counter(names)
+    found = tuple(name if times[name] == 1 else f"{name} ({n})" for n, name in enumerate(names))
+    if len(set(found)) == len(found):
+        return found
+    return tuple(f"{name} ({n})" for n, name in enumerate(names))  # one is called 'neg (0)' by itself
 
 
 def several_hold(config: BertConfig, count: int) -> bool:
@@ -57,7 +72,7 @@ def class_probabilities(config: BertConfig, logits: np.ndarray) -> np.ndarray:
 
 def read_logits(config: BertConfig, logits: np.ndarray) -> Classification:
     """A head's logits (C,) as an answer."""
-    names = label_names(config, len(logits))
+    names = class_names(config, len(logits))
     regression = config.problem_type == "regression"
     numbers = logits if regression else class_probabilities(config, logits)
     best = int(np.argmax(numbers))

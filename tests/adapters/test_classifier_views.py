@@ -62,7 +62,8 @@ def test_the_answer_keeps_the_accounts_that_there_are(classifier, look):
 
 
 @pytest.mark.parametrize(("page", "view", "reason"), [
-    ("cls", "The head", "only a head on this explorer"), ("attention", "Attribution", "gradients are taken only"),
+    ("cls", "The head", "does not give the operands of its head"),
+    ("attention", "Attribution", "gradients are taken only"),
 ])
 def test_what_can_not_be_shown_is_said_in_one_line(look, page, view, reason):
     at = look(page, view)

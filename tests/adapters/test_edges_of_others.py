@@ -60,6 +60,8 @@ def test_their_config_in_our_words(changes, field, expected):
 
 def test_labels_are_those_of_heads_that_have_some():
     assert adapted.translate(their_config(), "token_classification", 0).id2label == ("a", "b")
+    odd = adapted.translate(their_config(id2label={0: "a", 7: "b", 2: None}), "classification", 0)
+    assert (odd.id2label, odd.num_labels) == (("a", "LABEL_1", "LABEL_2"), 3)
     plain = adapted.translate(their_config(), "mlm", 0)
     assert (plain.id2label, plain.num_labels) == ((), 1)
 

@@ -37,6 +37,22 @@ def test_a_word_is_asked_without_the_space_that_its_piece_holds(engine, readers,
     assert encoding.text[slice(*encoding.offsets[compare.positions_of(encoding, question)[0]])].startswith(" ")
 
 
+def test_a_local_layer_may_see_its_window_alone(engine, readers, family):
+    """transformers: every third layer of a ModernBERT sees all, the others half of `local_attention` to either side."""
+    text, others = "the dog barked all night in the garden", replace(readers, masked=family("ModernBERT"))
+    question = compare.question_at(engine.loaded(others.masked).tokenizer.encode(text), 2)
+    readings, _ = compare.read(engine, question, others, ("both", "left"), ("attention_probs",))
+    trace = readings["both"].trace
+    place = np.arange(len(trace))
+    near = np.abs(place[:, None] - place) <= 6 // 2
+    assert near.sum() < near.size
+    assert [figures.panel_arrays(trace, (2,), layer, 0, True)["allowed"].tolist() for layer in (0, 1)] == [
+        np.ones_like(near).tolist(), near.tolist()]
+    assert figures.panel(trace, "both", (2,), 1, 0, True)["what"] == "mask of layer 2"
+    left = readings["left"].trace
+    assert figures.panel(left, "left", (2,), 1, 0, True)["what"] == "mask"
+
+
 @pytest.mark.parametrize("name", ENCODERS)
 def test_its_surprise_is_that_of_each_single_question(engine, readers, family, name):
     others = replace(readers, masked=family(name))

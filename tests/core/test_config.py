@@ -99,8 +99,11 @@ def test_distilberts_spelling_is_read_in_distilbert_alone():
 
 
 @pytest.mark.parametrize(("labels", "names", "count"), [
-    ({"0": "a", "1": "b", "2": "c"}, ("a", "b", "c"), 3), ({"10": "k", "9": "j"}, ("j", "k"), 2),
-    ({"0": 3, "1": None}, ("3", "None"), 2), (["a", "b", "c"], ("a", "b", "c"), 3), ({}, (), 2), ("ab", (), 2),
+    ({"0": "a", "1": "b", "2": "c"}, ("a", "b", "c"), 3), ({"1": "b", "0": "a"}, ("a", "b"), 2),
+    (["a", "b", "c"], ("a", "b", "c"), 3), ({}, (), 2), ("ab", (), 2),
+    ({"0": 3, "1": None, "2": ["x"], "3": " "}, ("3", "LABEL_1", "LABEL_2", "LABEL_3"), 4),
+    ({"0": "a", "7": "b", "2": "c"}, ("a", "LABEL_1", "c"), 3),  # the classes keep their numbers
+    ([None, "b"], ("LABEL_0", "b"), 2),
 ])
 def test_labels_are_named_in_the_order_of_their_numbers(labels, names, count):
     config = parse_config({"id2label": labels})

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bert_core import load
+from bert_core import hub, load
 from bert_core.load import MAX_NAME, LoadError, build, load_model, locate, shipped_names, with_dtype
 from bert_core.loading import word_pieces
 from bert_core.loading.errors import MAX_MESSAGE
@@ -245,6 +245,19 @@ def test_a_hub_id_has_a_longest_length(more, message, monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_HUB", "off")
     with pytest.raises(LoadError, match=message):
         locate("a" * 48 + "/" + "b" * 47 + more)
+
+
+@pytest.mark.parametrize("name", ["models/file.txt", "models/gone", "models/itself", "file.txt"])
+def test_what_is_on_this_disk_and_no_folder_is_not_looked_for_on_the_hub(name, tmp_path, monkeypatch):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "file.txt").write_text("no model", encoding="utf-8")
+    (tmp_path / "file.txt").write_text("no model", encoding="utf-8")
+    (tmp_path / "models" / "gone").symlink_to(tmp_path / "nothing")
+    (tmp_path / "models" / "itself").symlink_to(tmp_path / "models" / "itself")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hub, "download", lambda name: pytest.fail(f"{name} was fetched"))
+    with pytest.raises(LoadError, match=f"{name} is no folder that can be read"):
+        locate(name)
 
 
 def test_a_folder_may_be_named_from_the_home(tiny_bert, monkeypatch):

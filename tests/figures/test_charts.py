@@ -76,6 +76,11 @@ def test_labels_are_rows_and_tokens_columns_counted_behind_cls():
     assert [list(stop) for stop in heat.colorscale] == theme.PROBABILITY
 
 
+def test_labels_are_shown_as_they_are_and_those_of_one_name_are_rows_of_their_own():
+    heat = tasks.label_figure(np.eye(3), list("abc"), ["B-<b>PER</b>", "A&B", "A&B"]).data[0]
+    assert list(heat.y) == ["B-&lt;b&gt;PER&lt;/b&gt;", "A&amp;B (1)", "A&amp;B (2)"]
+
+
 def test_pairs_of_tokens_have_the_first_sentence_as_rows_on_a_signed_scale():
     cosines = np.array([[0.1, 0.2, -0.3], [0.4, 0.5, 0.6]])
     heat = tasks.token_pairs_figure(cosines, ["1 a", "2 <"], ["1 c", "2 d", "3 e"]).data[0]

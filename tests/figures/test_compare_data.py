@@ -9,7 +9,7 @@ import pytest
 
 from bert_core.config import BertConfig
 from bert_core.figures import compare, compare_cards, compare_curves, theme
-from bert_core.measures.compare import Reading
+from bert_core.measures.compare import Reading, allowed_pairs
 from bert_core.measures.compare_pairs import Tally
 from bert_core.measures.reveal import Curve, Step
 from bert_core.measures.surprise import Surprise
@@ -38,7 +38,7 @@ def test_a_word_is_guessed_from_its_own_row_or_from_the_one_that_was_read_before
 
 
 def test_what_a_mask_allows_in_either_direction():
-    both, left, right = (compare.allowed_pairs(made_trace(TOKENS, kind, config)) for kind, config in (
+    both, left, right = (allowed_pairs(made_trace(TOKENS, kind, config), 1) for kind, config in (
         ("bidirectional", None), ("causal", None), ("causal", RIGHT)))
     assert both.all()
     assert left[2].tolist() == [True, True, True, False, False, False]
@@ -245,3 +245,11 @@ def test_moved_keys_are_bars_by_layer_counted_from_one():
     assert figure.layout.yaxis.title.text == "largest change of a prefix key"
     assert list(figure.data[0].y) == [0.5, 2.0]
     assert [bar.marker.color for bar in figure.data] == [theme.BOTH_WAYS, theme.ONE_WAY]
+
+
+def test_the_name_of_a_model_is_no_html():
+    looks = {"<b>m</b>": "both"}
+    for figure in (compare_curves.prefix_figure({"<b>m</b>": np.ones(2)}, looks),
+                   compare_curves.pairs_figure({"<b>m</b>": {"agreement": Tally(3, 4)}}, looks)):
+        assert figure.data[0].name == "&lt;b&gt;m&lt;/b&gt;"
+        assert "<b>" not in figure.data[0].hovertemplate

@@ -134,7 +134,7 @@ def test_the_word_that_took_most_look_ups_is_open_first():
 @pytest.mark.parametrize(("pad_to", "extra"), [(3, 0), (5, 0), (7, 2)])
 def test_padding_stands_on_the_right_and_is_masked(pad_to, extra):
     encoding = made_encoding(("a", "[SEP]", "b", "c", "[SEP]"))
-    rows = {row["kind"]: row["values"] for row in tokens.id_rows(encoding, pad_to, 8, range(5), True)}
+    rows = {row["kind"]: row["values"] for row in tokens.id_rows(encoding, pad_to, 8, range(max(5, pad_to)), True)}
     assert rows == {"id": [10, 11, 12, 13, 14, *[8] * extra], "segment": [0, 0, 1, 1, 1, *[0] * extra],
                     "position": list(range(5 + extra)), "mask": [1, 1, 1, 1, 1, *[0] * extra]}
     assert [row["kind"] for row in tokens.id_rows(encoding, 5, 8, range(5), False)] == ["id", "position", "mask"]
@@ -191,7 +191,9 @@ def test_what_was_changed_is_said_in_words(off, kind, name):
 
 
 def test_positions_are_counted_from_nought_on_a_scale_from_minus_one_to_one():
-    header, arrays = embeddings.similarity_data(np.array([[1.0, -0.5, 0.25], [-0.5, 1.0, 0.75], [0.25, 0.75, 1.0]]))
+    cosines = np.array([[1.0, -0.5, 0.25], [-0.5, 1.0, 0.75], [0.25, 0.75, 1.0]])
+    header, arrays = embeddings.similarity_data(cosines)
     assert header["rows"] == header["columns"] == ["0", "1", "2"]
     assert header["panels"] == [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0, "triangle": True}]
     assert arrays["cosine"].tolist() == [1.0, -0.5, 1.0, 0.25, 0.75, 1.0]
+    assert embeddings.similarity_data(cosines, 2)[0]["rows"] == ["2", "3", "4"]  # as RoBERTa counts

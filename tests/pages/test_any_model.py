@@ -18,8 +18,9 @@ PAGES = ("tokens", "embeddings", "attention", "masking", "compare", "cls", "mean
 VIEWS = [(page, view) for page in PAGES
          for view in tomllib.loads((shell.PROSE / f"{page}.toml").read_text(encoding="utf-8"))["reading"]]
 #: Views of the tables and lines of this project's own model.
-OWN_LAYERS = {("embeddings", "The sum"), ("embeddings", "Positions"), ("embeddings", "Neighbours"), ("code", "Walk"),
-              ("masking", "The head"), ("masking", "Layer by layer"), ("masking", "Neurons")}
+OWN_LAYERS = {("embeddings", "The sum"), ("embeddings", "Positions"), ("embeddings", "Neighbours"),
+              ("embeddings", "Switch off and shuffle"), ("code", "Walk"), ("masking", "The head"),
+              ("masking", "Layer by layer"), ("masking", "Neurons")}
 MODELS = ("GPT-2", "DeBERTa")
 MORE = ("FlauBERT", "ModernBERT", "unknown: MPNet", "ALBERT", "ELECTRA, discriminator", "RoBERTa")
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
+import torch
 
 from bert_core import load_engine
 from tests.payloads import drawn, is_ready, said, visit
 
+STEMS = {"roberta": "Roberta", "xlm_roberta": "XLMRoberta"}
 TEXT, PAIR = "Unbelievably, the Café closed.", "It rained."
 
 
@@ -49,6 +53,21 @@ def test_positions_are_those_that_the_model_gives_out():
     at = visit("tokens", text="It rained.", view="Ids and segments", model="twin-rtl", pad="7")
     rows = {row["kind"]: row["values"] for row in drawn(at, "ids")["rows"]}
     assert rows["position"] == [0, 3, 2, 1, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("name", "module"), [
+    ("RoBERTa", "roberta"), ("XLM-RoBERTa", "xlm_roberta"), ("unknown: MPNet", "mpnet")])
+def test_positions_behind_paddings_are_those_of_transformers(family, monkeypatch, name, module):
+    theirs = importlib.import_module(f"transformers.models.{module}.modeling_{module}")
+    made = getattr(theirs, "create_position_ids_from_input_ids", None) or getattr(
+        theirs, f"{STEMS[module]}Embeddings").create_position_ids_from_input_ids
+    monkeypatch.setenv("BOTH_WAYS_MODEL", family(name))
+    rows = {row["kind"]: row["values"] for row in
+            drawn(visit("tokens", text="the dog", view="Ids and segments", pad="17"), "ids")["rows"]}
+    assert len(rows["id"]) == 17
+    assert rows["position"] == made(torch.tensor([rows["id"]]), 1)[0].tolist()
+    assert (rows["position"][:3], rows["position"][-3:]) == ([2, 3, 4], [1, 1, 1])
+    assert rows["mask"][-3:] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("name", "has_segments"), [("RoBERTa", False), ("GPT-2", False), ("unknown: ERNIE", True)])

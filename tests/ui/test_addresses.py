@@ -95,6 +95,33 @@ def test_a_folder_below_the_root_opens_on_a_page(root, tiny_bert):
     assert is_ready(at)["status"].startswith("mine ·")
 
 
+@pytest.mark.parametrize("name", ["models/mine", "./models/mine", "models//mine/", "models/../models/mine",
+                                  "{root}/mine"])
+def test_a_folder_is_one_model_however_it_is_written(root, tiny_bert, monkeypatch, name):
+    shutil.copytree(tiny_bert, root / "mine")
+    monkeypatch.chdir(root.parent)
+    name = name.format(root=root)
+    assert settings.one_spelling(name) == "models/mine"
+    at = visit("masking", model=name, text="the dog [MASK]")
+    is_ready(at)
+    assert list(at.session_state["_own_models"]) == ["models/mine"]
+    monkeypatch.setenv("BOTH_WAYS_MODEL", str(root / "mine"))
+    assert settings.one_spelling(name) == str(root / "mine")
+
+
+@pytest.mark.parametrize("name", ["twin-bert", "someone/tiny", "./someone/tiny", "~nobody/x", "mine:topic", "/etc",
+                                  "./twin-bert"])
+def test_what_is_no_folder_here_stays_as_it_is_written(root, monkeypatch, name):
+    monkeypatch.chdir(root.parent)
+    assert settings.one_spelling(name) == name
+
+
+def test_a_folder_that_is_called_as_a_shipped_model_is_not_taken_for_it(root, monkeypatch):
+    monkeypatch.chdir(root.parent)
+    (root.parent / "twin-bert").mkdir()
+    assert settings.one_spelling("./twin-bert") == str(root.parent / "twin-bert")
+
+
 @pytest.mark.parametrize("name", ["{root}/../elsewhere/mine", "{root}/link", "{root}x/mine", "/etc", "~", "~nobody/x",
                                   "../secrets", "bert_core/loading", "assets", "..\\x"])
 def test_no_folder_outside_the_root_is_opened(root, tiny_bert, name):

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core import LoadError, hub
-from tests.payloads import is_ready, said, visit
+from tests.payloads import is_ready, plain_line, said, visit
 from tests.waiting import wait_until
 from ui import settings, state
 
@@ -137,6 +137,20 @@ def test_no_request_of_a_page_downloads(far):
         state.engine().loaded("someone/else")
     assert settings.must_be_fetched("someone/else")
     assert not settings.must_be_fetched("twin-bert")
+
+
+@pytest.mark.parametrize("name", ["models/file.txt", "models/gone"])
+def test_what_is_no_folder_below_the_models_is_said_and_not_looked_for_on_the_hub(far, tmp_path, monkeypatch, name):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "file.txt").write_text("no model", encoding="utf-8")
+    (tmp_path / "models" / "gone").symlink_to(tmp_path / "models" / "nothing")
+    monkeypatch.setenv("BOTH_WAYS_FOLDERS", str(tmp_path / "models"))
+    monkeypatch.chdir(tmp_path)
+    for ask in ("size", "download"):
+        monkeypatch.setattr(hub, ask, lambda *_, **__: pytest.fail("the hub was asked"))
+    at = visit("masking", model=name, text="the dog [MASK]")
+    assert f"{name} is no folder" in plain_line(at)
+    assert button(at, "Read with twin-bert") is not None
 
 
 def _arrived_page():

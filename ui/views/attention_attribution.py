@@ -20,6 +20,7 @@ from bert_core.measures.predictions import piece
 from bert_core.measures.rollout import rollout
 from bert_core.measures.target import Target, no_gradients
 from bert_core.serving import EngineError
+from bert_core.tasks.sentences import class_names
 from bert_core.tasks.vocabulary import last_place
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
@@ -156,8 +157,8 @@ def _class(here: Here) -> Question:
     model = here.model if own else CLASSIFIER
     request = TraceRequest(here.text, here.pair, model=model)
     logits = state.trace(_only(request, "logits")).logits
-    best, labels = int(logits.argmax()), state.loaded(model).config.id2label
-    label = labels[best] if labels else f"class {best}"
+    best = int(logits.argmax())
+    label = class_names(state.loaded(model).config, len(logits))[best]
     encoding = state.loaded(model).tokenizer.encode(request.text, request.pair)
     place, where = place_and_name(model, encoding)[0], f"as read at {answers_from(model, encoding)}"
     return Question(request, Target("classification", best), place, _words(label, where, model))

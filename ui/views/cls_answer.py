@@ -19,7 +19,7 @@ from bert_core.measures.cls import (
     rank_correlation,
 )
 from bert_core.measures.target import Target, no_gradients, no_leaving_out
-from bert_core.tasks.sentences import Classification, label_names, read_logits
+from bert_core.tasks.sentences import Classification, class_names, read_logits
 from bert_core.tokenizer import Encoding
 from ui import chips, components, controls, notices, state
 from ui.state import Here
@@ -73,7 +73,7 @@ def side(
 
 def labels_of(trace: Trace) -> tuple[str, ...]:
     """The model's labels, by index."""
-    return label_names(trace.config, trace.logits.shape[-1])
+    return class_names(trace.config, trace.logits.shape[-1])
 
 
 def draw(here: Here) -> None:

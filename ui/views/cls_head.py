@@ -12,6 +12,9 @@ from ui.state import Here
 from ui.views import operands
 from ui.views.task_models import say, share, signed
 
+#: Logits that are said in words.
+MOST_SAID = 6
+
 
 def draw(here: Here, head: str) -> None:
     """Every operand from [CLS] to one class's logit.
@@ -19,9 +22,10 @@ def draw(here: Here, head: str) -> None:
     Args:
         head: 'classification' or 'nsp'.
     """
+    loaded = state.ours(here.model, "the operands of its head")
     logits = "logits" if head == "classification" else "nsp_logits"
     trace = state.trace(here.request(parts=("hidden_states", "pooled_output", logits)))
-    opened = state.or_stop(lambda: head_operands(state.loaded(here.model), trace, head))
+    opened = state.or_stop(lambda: head_operands(loaded, trace, head))
     labels = list(opened.labels)
     start = labels[int(np.argmax(trace.arrays[logits]))]
     index = labels.index(controls.choice("Open the logit of", labels, "class", start, as_list=len(labels) > 4))
@@ -51,12 +55,20 @@ def _shares_in_words(opened: HeadOperands, index: int, here: Here, head: str) ->
     """The logits beside each other, and what becomes of this one; '' for the only one."""
     if len(opened.logits) == 1:
         return ""
-    config = state.loaded(here.model).config
-    words = "Logits: " + ", ".join(
-        f"{label} {signed(value)}" for label, value in list(zip(opened.labels, opened.logits))[:6])
+    config, words = state.loaded(here.model).config, _logits_in_words(opened, index)
     if head == "nsp":
         return f"{words}; softmax makes {share(softmax(opened.logits)[index])} of it."
     if config.problem_type == "regression":
         return f"{words}."
     by = "a sigmoid" if several_hold(config, len(opened.logits)) else "softmax"
     return f"{words}; {by} makes {share(class_probabilities(config, opened.logits)[index])} of it."
+
+
+def _logits_in_words(opened: HeadOperands, index: int) -> str:
+    """Every logit; of many the largest others and, last, the opened one, which what follows is about."""
+    named = [f"{label} {signed(value)}" for label, value in zip(opened.labels, opened.logits, strict=True)]
+    if len(named) <= MOST_SAID:
+        return f"Logits: {', '.join(named)}"
+    largest = [n for n in np.argsort(-opened.logits, kind="stable") if n != index][:MOST_SAID - 1]
+    others = ", ".join(named[n] for n in largest)
+    return f"Logits: {others}, {len(named) - MOST_SAID} more, and {named[index]}"

@@ -106,7 +106,7 @@ def _comparison(here: Here, layer: int) -> Comparison | None:
     if len(here.encoding) > MOST_TOKENS:
         notices.note(f"Compared up to {MOST_TOKENS} tokens; this input has {len(here.encoding)}.")
         return None
-    return _compare(here.text, here.pair, here.model, layer - 1, loaded)
+    return state.or_stop(lambda: _compare(here.text, here.pair, here.model, layer - 1, loaded))
 
 
 @st.cache_data(show_spinner="Running transformers on the same sentence …", max_entries=64)
@@ -186,7 +186,8 @@ def steps(here: Here) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         layer = layer_slider(here)
-    way = _walk(here.text, here.pair, here.model, layer - 1, state.ours(here.model, "its lines"))
+    loaded = state.ours(here.model, "its lines")
+    way = state.or_stop(lambda: _walk(here.text, here.pair, here.model, layer - 1, loaded))
     with right:
         at = controls.slider("Line", 1, len(way), "line", 1, help="Arrow keys go on and back")
     with strip:

@@ -48,7 +48,8 @@ def draw(readings: Mapping[str, Reading]) -> None:
 def _followed(reading: Reading) -> _Stream:
     """The stream that reaches the token which guesses: by vectors where they can be seen, else by weights."""
     trace, row = reading.trace, asking_row(reading.trace, reading.positions)
-    mixed = by_lengths(trace, state.loaded(reading.models[0])) if _is_ours(reading) else by_weights(trace)
+    loaded = state.loaded(reading.models[0])
+    mixed = state.or_stop(lambda: by_lengths(trace, loaded)) if _is_ours(reading) else by_weights(trace)
     return _Stream(reading, row, flow(mixed, row))
 
 

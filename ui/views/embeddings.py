@@ -12,31 +12,46 @@ from bert_core.figures import masking as cards
 from bert_core.measures import embeddings as measures
 from bert_core.measures import predictions
 from bert_core.measures.similarity import cosine_matrix
+from bert_core.model import Model
+from bert_core.request import EMBEDDINGS
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
 from ui.views import masking
 
-KINDS = ("token", "segment", "position")
 MAX_SEED = 9999
 TABLES = "its tables of embeddings"
 
 
-def switches(here: Here) -> tuple[TraceRequest, str]:
-    """The controls of one run; the request they make, and what it changes in words."""
+def switches(here: Here, model: Model) -> tuple[TraceRequest, str]:
+    """The controls of one run; the request they make, and what it changes in words.
+
+    Args:
+        model: what `here` names.
+    """
+    _say_segments(here, model)
+    kinds = [kind for kind in EMBEDDINGS if kind != "segment" or model.names.segment is not None]
     with controls.row():
-        off = tuple(controls.many("Switch off", KINDS, "off"))
+        off = tuple(controls.many("Switch off", kinds, "off"))
         kind = controls.choice("Positions", measures.ORDERS, "order")
         seed = int(controls.number("Seed", 0, MAX_SEED, "seed", 1)) if kind == "shuffled" else 0
-    natural = measures.natural_order(state.loaded(here.model).config, len(here.encoding))
+    natural = measures.natural_order(model.config, len(here.encoding))
     order = measures.order(kind, natural, seed)
     return here.request(embeddings_off=off, position_order=order), figures.settings_name(off, kind)
+
+
+def _say_segments(here: Here, model: Model) -> None:
+    """A line where this model's segments are not BERT's two."""
+    if model.names.segment is None:
+        notices.note(f"{here.model} has no segment embeddings: two vectors are added, token and position.")
+    elif model.config.type_vocab_size == 1:
+        notices.note(f"{here.model} has one segment vector, the same for every token of both sentences.")
 
 
 def strips(here: Here) -> None:
     """The three addends, their sum and its LayerNorm, token by token."""
     model = state.ours(here.model, TABLES).model
-    request, _ = switches(here)
+    request, _ = switches(here, model)
     trace = state.trace(_with(request, parts=tuple(figures.STRIPS)))
     arrays = figures.strip_arrays(trace)
     limits = figures.strip_limits(arrays)
@@ -73,13 +88,14 @@ def _with(request: TraceRequest, **changes: Any) -> TraceRequest:
 
 def consequences(here: Here) -> None:
     """What switching off or shuffling does to the guesses and to every token's last vector."""
-    request, name = switches(here)
+    model = state.ours(here.model, TABLES).model
+    request, name = switches(here, model)
     encoding = here.encoding
     masked = masking.chosen(encoding)
     parts = ("hidden_states", "mlm_positions", "mlm_logits")
     plain = state.trace(here.request(masked=masked, parts=parts))
     changed = state.trace(_with(request, masked=masked, parts=parts))
-    has_head = "mlm" in state.loaded(here.model).model.heads
+    has_head = "mlm" in model.heads
     shown = _paired_cards(here, plain, changed, name) if has_head else []
     no_guess = masking.NO_GAP if has_head else f"{here.model} has no masked-LM head, so no guesses are shown."
     hint = "" if shown else no_guess
@@ -109,7 +125,8 @@ def _paired_cards(here: Here, plain: Trace, changed: Trace, name: str) -> list[d
 def positions(here: Here) -> None:
     """Cosine of every position embedding with every other."""
     model = state.ours(here.model, TABLES).model
-    header, arrays = figures.similarity_data(position_cosines(here.model, len(measures.position_table(model))))
+    header, arrays = figures.similarity_data(position_cosines(here.model, len(measures.position_table(model))),
+                                             model.config.position_offset)
     components.mount("maps", "positions", components.pack(header, arrays))
 
 
@@ -132,7 +149,8 @@ def neighbours(here: Here) -> None:
     default = chips.second_word(encoding)  # what stands nearest to a [MASK] says little
     opened = chips.chosen_positions("token", count, (default,), only_one=True)
     chosen = opened[0] if opened else default
-    found = measures.neighbours(measures.word_table(loaded.model), encoding.input_ids[chosen], 15)
+    found = state.or_stop(lambda: measures.neighbours(
+        measures.word_table(loaded.model), encoding.input_ids[chosen], 15))
     baseline = word_baseline(here.model)
     data = components.pack({
         "chips": [{"t": text, "k": kind, "i": n} for n, (text, kind) in enumerate(chips.describe(encoding))],

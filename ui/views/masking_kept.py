@@ -50,7 +50,7 @@ def _answers() -> list[KeptAnswer]:
 def _line(n: int, answer: KeptAnswer) -> None:
     """One answer: its sentence as a button, beside it its gaps, and what was hidden in it."""
     left, right = st.columns([2, 3], gap="small", vertical_alignment="center")
-    sentence = controls.plain(task_models.named(answer.text, answer.pair))
+    sentence = controls.literal(task_models.named(answer.text, answer.pair))
     left.button(sentence, key=f"kept_{n}", on_click=_show, args=(answer,), type="tertiary")
     hidden = f"hidden: {', '.join(answer.hidden)} · " if answer.hidden else ""
     lines = "<br>".join(map(html.escape, kept.gap_lines(answer)))

@@ -73,8 +73,8 @@ def with_head(here: Here, head: str, preferred: str, key: str, label: str | None
     names = [preferred, *(name for name in names if name != preferred and label is None)]
     chosen = names[0]
     if len(names) > 1:
-        chosen = controls.choice("Model of this picture", names, key, as_list=True,
-                                 help=f"{here.model} has no {words} head, so another model answers here.")
+        lacks = f"{controls.literal(here.model)} has no {words} head, so another model answers here."
+        chosen = controls.choice("Model of this picture", names, key, as_list=True, help=lacks)
     return replace(here, model=chosen)
 
 
@@ -177,6 +177,6 @@ def attention_buttons(*read: Here) -> None:
     for n, here in enumerate(read if ATTENTION.exists() else ()):
         inputs = (("model", here.model), ("pair", here.pair or ""), ("text", here.text))
         what = "this" if len(read) == 1 else f"sentence {n + 1}"
-        st.button(f"Open {what} in the attention of {here.model}", key="to_attention" + ("" if n == 0 else f"_{n}"),
-                  icon=":material/open_in_new:", type="tertiary", on_click=going.to,
-                  args=(View("attention", inputs, ()),))
+        st.button(f"Open {what} in the attention of {controls.literal(here.model)}",
+                  key="to_attention" + ("" if n == 0 else f"_{n}"), icon=":material/open_in_new:", type="tertiary",
+                  on_click=going.to, args=(View("attention", inputs, ()),))

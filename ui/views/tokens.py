@@ -7,7 +7,7 @@ import tomllib
 
 from bert_core.figures import tokens as figures
 from bert_core.measures import wordpiece
-from bert_core.measures.embeddings import natural_order
+from bert_core.measures.embeddings import positions
 from ui import chips, components, controls, notices, shell, state
 from ui.state import Here
 from ui.views import task_models
@@ -54,9 +54,10 @@ def ids_and_segments(here: Here) -> None:
     if pad is None:
         notices.note(f"{here.model} has no token to pad with.")
     shown = [{"t": text, "k": kind} for text, kind in chips.describe(encoding)]
-    shown += [{"t": pad, "k": "pad"}] * max(0, pad_to - len(encoding))
-    positions = natural_order(loaded.config, len(encoding))
-    rows = figures.id_rows(encoding, pad_to, pad_id, positions, loaded.tokenizer.has_segments)
+    extra = max(0, pad_to - len(encoding))
+    shown += [{"t": pad, "k": "pad"}] * extra
+    rows = figures.id_rows(encoding, pad_to, pad_id, positions(loaded, encoding.input_ids, extra),
+                           loaded.tokenizer.has_segments)
     components.mount("ids", "ids", components.pack({"tokens": shown, "rows": rows}))
 
 
