@@ -5,7 +5,10 @@ A visitor who uses none of it gets no element from it, only their last view note
 
 from __future__ import annotations
 
-from ui import going, presenter, rooms, tour
+import streamlit as st
+
+from ui import going, notices, presenter, rooms, state, tour
+from ui.state import Here
 
 
 def begin(page: str) -> None:
@@ -25,6 +28,15 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     presenter.draw(page, pages)
     rooms.strip(page)
     tour.draw(page)
+
+
+def cover(here: Here) -> None:
+    """In place of a page's picture: what a class guesses, it does not read off it first."""
+    if rooms.is_covered(here):
+        notices.note(rooms.COVERED)
+        rooms.drawn()
+        notices.ready(here.text, "The picture waits for the reveal.", state.dropped())
+        st.stop()
 
 
 def end(page: str) -> None:
