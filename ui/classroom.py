@@ -1,4 +1,4 @@
-"""What the frame does for classes: going along, presenter mode, rooms, the tour.
+"""What the frame does for classes: a lesson's step, going along, presenter mode, rooms, the tour.
 
 A visitor who uses none of it gets no element from it, only their last view noted for a link.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui import going, notices, presenter, rooms, state, tour
+from ui import going, lesson_line, notices, presenter, rooms, state, tour
 from ui.state import Here
 
 
@@ -25,6 +25,7 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
         page: name of the page on screen.
         pages: names of all pages in their order.
     """
+    lesson_line.draw(page)
     presenter.draw(page, pages)
     rooms.strip(page)
     tour.draw(page)
