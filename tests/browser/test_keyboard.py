@@ -178,7 +178,7 @@ def test_a_head_switched_off_is_told_to_who_cannot_see_the_cross(visitor):
     visitor.after(run)
     expect(said).to_have_attribute("role", "status")
     moved = page.locator(".effect-moved").first.inner_text()
-    expect(said).to_contain_text(f"[MASK] at position 4: {moved}")
+    expect(said).to_contain_text(f"The gap at position 4: {moved}")
     rows = page.locator(".att-gridtable tbody tr")
     assert rows.evaluate_all("""rows => rows.map((row) => [...row.cells].slice(0, 2).map((cell) => cell.textContent))
       .filter(([, off]) => off === "yes")""") == [["3-2", "yes"]]
