@@ -159,7 +159,7 @@ def tidy_guess(guess: str) -> str:
     if not words:
         raise RoomError("type one word as your guess")
     if len(words) > 1:
-        raise RoomError(f"one word only: “{' '.join(words)[:MAX_GUESS]}” is {len(words)}")
+        raise RoomError(f"one word only: “{' '.join(words)[:MAX_GUESS]}” is {len(words)} words")
     return words[0][:MAX_GUESS]
 
 

@@ -258,7 +258,7 @@ def test_a_guess_is_the_word_without_its_marks(typed, word):
 
 
 def test_two_words_are_no_guess_and_none_of_them_is_counted():
-    with pytest.raises(RoomError, match="one word only: “ice cream” is 2"):
+    with pytest.raises(RoomError, match="one word only: “ice cream” is 2 words"):
         tidy_guess("ice cream")
 
 
