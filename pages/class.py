@@ -6,6 +6,7 @@ from ui.views import class_lessons, class_paper, class_room
 LESSONS, CHECKLIST, ROOM, PRESENT, PAPER = "Lessons", "Checklist", "Room", "Present", "Print and cite"
 
 here = shell.open_page(needs_model=False)
+class_room.open_first(ROOM)
 view = controls.view([LESSONS, CHECKLIST, ROOM, PRESENT, PAPER])
 if view == LESSONS:
     class_lessons.show_lessons(class_lessons.progress())

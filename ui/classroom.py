@@ -1,11 +1,14 @@
-"""What the frame does for classes: going along, presenter mode, rooms, the tour.
+"""What the frame does for classes: a lesson's step, going along, presenter mode, rooms, the tour.
 
 A visitor who uses none of it gets no element from it, only their last view noted for a link.
 """
 
 from __future__ import annotations
 
-from ui import going, presenter, rooms, tour
+import streamlit as st
+
+from ui import going, lesson_line, notices, presenter, rooms, state, tour
+from ui.state import Here
 
 
 def begin(page: str) -> None:
@@ -22,9 +25,19 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
         page: name of the page on screen.
         pages: names of all pages in their order.
     """
+    lesson_line.draw(page)
     presenter.draw(page, pages)
     rooms.strip(page)
     tour.draw(page)
+
+
+def cover(here: Here) -> None:
+    """In place of a page's picture: what a class guesses, it does not read off it first."""
+    if rooms.is_covered(here):
+        notices.note(rooms.COVERED)
+        rooms.drawn()
+        notices.ready(here.text, "The picture waits for the reveal.", state.dropped())
+        st.stop()
 
 
 def end(page: str) -> None:

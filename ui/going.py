@@ -18,8 +18,10 @@ _GOING = "_going"
 _CAME = "_came"
 #: Keys of the shared inputs; controls add theirs (see `remember`).
 SHARED = ("text", "pair", "model")
+#: Parameter of the address that names the step of a lesson which opened the page.
+STEP = "doing"
 #: Parameters of the address that are the visitor's own and never travel.
-OWN = ("room", "present", "hide", "fix", "embed")
+OWN = ("room", "present", "hide", "fix", "embed", STEP)
 
 
 def to(view: View) -> None:

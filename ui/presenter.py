@@ -22,7 +22,7 @@ from bert_core.serving.rooms import View
 from ui import components, going, rooms, state
 
 #: What belongs to the frame, and stays in use whatever a link fixes.
-_FRAME = ":not(.st-key-bw_room *, .st-key-bw_tour *, .st-key-leave_presenter *)"
+_FRAME = ":not(.st-key-bw_room *, .st-key-bw_tour *, .st-key-bw_lesson *, .st-key-leave_presenter *)"
 #: What a link can hide -> selectors of it.
 PARTS = {
     "inputs": '[data-testid="stMain"] [data-testid="stTextInput"]' + _FRAME,

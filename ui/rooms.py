@@ -17,6 +17,7 @@ from bert_core.figures.masking import percent
 from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState, tidy_code
 from ui import going, notices, state, visitors
 from ui.bell import BELL
+from ui.state import OWN_SENTENCE, Here
 
 #: Seconds between a follower's own looks at the room, whom the bell calls when there is news, and between a teacher's.
 PULSE, TEACHERS_PULSE = 10.0, 2.0
@@ -24,6 +25,9 @@ PULSE, TEACHERS_PULSE = 10.0, 2.0
 ADDRESS = "room"
 #: Pages that a teacher visits without taking the class along.
 NOT_SHOWN = ("class",)
+#: What a follower sees in place of a picture that would answer the poll.
+COVERED = "Guess first: what the model makes of this sentence comes when your teacher reveals it."
+_ASKED = "_asked"
 #: Seconds for which a problem is said again by every run.
 PROBLEM_STANDS = 8.0
 
@@ -94,6 +98,7 @@ def join(code: str) -> None:
 def let_go() -> None:
     """Stop following."""
     room = st.session_state.pop("_following", None)
+    st.session_state.pop(_ASKED, None)
     BELL.wait_no_more()
     if room is not None:
         registry().leave(*room)
@@ -146,12 +151,42 @@ def go_along() -> None:
 
 
 def _take_on(code: str, room: RoomState) -> bool:
-    """Go where the teacher is; whether that is elsewhere than at this visitor's last look."""
+    """Go where the teacher is and cover what a poll asks; whether anything is new since this visitor's last look."""
+    is_other_question = _note_asked(room.poll)
     if not room.view.page or st.session_state.get("_room_view") == (code, room.view):
-        return False
+        return is_other_question
     going.to(room.view)  # first, as this run may end at any line when a newer one begins
     st.session_state["_room_view"] = (code, room.view)
     return True
+
+
+def _note_asked(poll: Poll | None) -> bool:
+    """Remember the sentence that the class is asked for now; whether it was another one before.
+
+    Where the picture comes back its controls have forgotten what they held, so that it is gone to anew.
+    """
+    asked, before = _asked(poll), st.session_state.get(_ASKED, "")
+    if asked == before:
+        return False
+    if is_covered(state.here()):
+        st.session_state.pop("_room_view", None)
+    st.session_state[_ASKED] = asked
+    return True
+
+
+def _asked(poll: Poll | None) -> str:
+    """The sentence whose gap the class is to guess, '' for none."""
+    return "" if poll is None or poll.revealed else poll.text
+
+
+def is_covered(here: Here) -> bool:
+    """Whether this page's picture would answer a poll that this visitor is still asked."""
+    return _reads(here, st.session_state.get(_ASKED, ""))
+
+
+def _reads(here: Here, asked: str) -> bool:
+    """Whether this page shows what the model makes of the sentence that the class is asked for."""
+    return bool(asked) and here.page not in (*NOT_SHOWN, *OWN_SENTENCE) and here.text.split() == asked.split()
 
 
 def strip(page: str) -> None:
@@ -180,20 +215,22 @@ def _publish(page: str) -> None:
     refused = publish(page) if page not in NOT_SHOWN else ""
     if refused:
         notices.problem(f"{refused}; the class keeps what it saw before")
-    _teachers_line("does not see" if refused or page in NOT_SHOWN else "sees")
+    _teachers_line(not refused and page not in NOT_SHOWN)
 
 
 @st.fragment(run_every=TEACHERS_PULSE)
-def _teachers_line(sees: str) -> None:
-    """How many follow, counted anew while the page stands, and whether the class sees it."""
+def _teachers_line(is_shown: bool) -> None:
+    """How many follow, counted anew while the page stands, and whether the class sees it, or will after a reveal."""
     if teaching() is None:
         return
     try:
         room = registry().teacher_state(*teaching())
     except RoomError:  # the room has ended, as the run that follows says
         st.rerun()
+    when = " after you reveal the answer" if _reads(state.here(), _asked(room.poll)) else ""
+    sees = f"sees this page{when}" if is_shown else "does not see this page"
     st.html(f'<p class="bw-room">Room <strong>{html.escape(room.code)}</strong> · {room.followers} following · '
-            f"the class {sees} this page</p>")
+            f"the class {sees}</p>")
 
 
 def publish(page: str) -> str:
@@ -204,6 +241,14 @@ def publish(page: str) -> str:
     except RoomError as problem:
         return str(problem)
     return ""
+
+
+def waits_for_teacher() -> bool:
+    """Whether this visitor follows a room that has shown no page yet."""
+    try:
+        return following() is not None and not registry().follow(*following()).view.page
+    except RoomError:  # the room has ended, as the strip says
+        return False
 
 
 def drawn() -> None:
@@ -247,7 +292,7 @@ def _vote(code: str, seat: str, poll: Poll, guess: str) -> None:
         return
     with st.form(f"_poll{poll.number}", border=False, clear_on_submit=True):
         st.html(f'<p class="bw-ask">{html.escape(poll.text)}</p>')
-        word = st.text_input("Your guess for the gap", key=f"_guess{poll.number}", max_chars=30)
+        word = st.text_input("Your guess for the gap: one word", key=f"_guess{poll.number}", max_chars=30)
         if st.form_submit_button("Send"):
             _take_guess(code, seat, word, poll)
     said, line = st.session_state.get("_guess_said", ("", ""))

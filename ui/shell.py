@@ -30,7 +30,7 @@ from ui import (
     tour,
     visitors,
 )
-from ui.state import Here
+from ui.state import OWN_SENTENCE, Here
 from ui.words import PROSE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,8 +43,7 @@ PAGES = {
     "Learn": (("pretrain", "Pre-train"), ("finetune", "Fine-tune")),
     "Study": (("family", "Family"), ("code", "Code"), ("class", "Class")),
 }
-#: Pages that have a sentence of their own, or none: the shared fields are kept, and shown while they have the focus.
-OWN_SENTENCE = ("pretrain", "finetune")
+#: On the pages of OWN_SENTENCE the shared fields are kept, and shown while they have the focus.
 NO_SENTENCE = ('[data-testid="stHorizontalBlock"]:has(> * .st-key-text):not(:focus-within) '
                "{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }")
 #: The explorer itself, behind a page's name in the browser's tab.
@@ -162,6 +161,7 @@ def open_page(needs_model: bool = True, says_cut: bool = True) -> Here:
     """
     _through_app()
     here = state.here()
+    classroom.cover(here)
     if needs_model and says_cut:
         say_cut(here)
     return here

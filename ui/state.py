@@ -33,6 +33,8 @@ Value = TypeVar("Value")
 DEFAULT_TEXT = "The babysitter opened the [MASK] and read the first chapter."
 #: A shipped model that every page can read with, offered where the chosen one can't be used.
 OFFERED = "twin-bert"
+#: Pages that have a sentence of their own, or none.
+OWN_SENTENCE = ("pretrain", "finetune")
 #: How the name of a model begins that was made by fine-tuning here.
 MADE = "mine:"
 #: Key of the switch of the fast mode, and the pages that have it -> their views that are made for checking numbers

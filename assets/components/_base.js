@@ -374,6 +374,13 @@ function describeChip(chip, n) {
   return `${chip.t}${kind ? `, ${kind}` : ""}, ${chip.at ?? `position ${chip.i ?? n}`}${chip.l ? `, ${chip.l}` : ""}`;
 }
 
+// The keyboard goes on from this chip.
+function focusChip(parent, n) {
+  for (const box of parent.children) box.tabIndex = -1;
+  parent.children[n].tabIndex = 0;
+  parent.children[n].focus();
+}
+
 function chipEvents(parent, chips, options, active) {
   const at = (event) => [...parent.children].indexOf(event.target.closest(".bw-chip"));
   const choose = (n) => {
@@ -391,10 +398,7 @@ function chipEvents(parent, chips, options, active) {
     const to = { ArrowRight: n + 1, ArrowDown: n + 1, ArrowLeft: n - 1, ArrowUp: n - 1, Home: 0, End: last }[event.key];
     if (to !== undefined) {
       event.preventDefault();
-      const next = parent.children[Math.max(0, Math.min(last, to))];
-      for (const box of parent.children) box.tabIndex = -1;
-      next.tabIndex = 0;
-      next.focus();
+      focusChip(parent, Math.max(0, Math.min(last, to)));
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
       choose(n);

@@ -29,7 +29,7 @@ function drawRoles(component, root, data) {
       make("td", "", `${row.published.head}: ${row.published.accuracy.toFixed(1)} % (${row.published.baseline.toFixed(1)} %)`));
     [...line.cells].forEach((cell, i) => cell.setAttribute("data-column", COLUMNS[i]));  // what a phone writes before it
   }
-  const scroll = make("div", "roles-scroll", "", { tabindex: "0", role: "region", "aria-label": "Table of the heads tested" });
+  const scroll = make("div", "roles-scroll bw-shaded", "", { tabindex: "0", role: "region", "aria-label": "Table of the heads tested" });
   scroll.append(table);
   root.replaceChildren(says, allNumbers(root), scroll, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
 }

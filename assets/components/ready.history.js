@@ -38,6 +38,8 @@ function watchHistory() {
   const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
   const isHere = (address) => new URL(address, location.href).pathname === location.pathname;
   history.pushState = (state, title, address) => {
+    // Whoever a lesson or a room sends to another page begins at its top.
+    if (!isHere(address)) document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
     if (entry.isOpen && (entry.isUnseen || isHere(address))) return replace(state, title, address);
     if (!entry.isOpen && location.href !== entry.drawn && isHere(entry.drawn)) replace(history.state, "", entry.drawn);
     Object.assign(entry, { isOpen: true, isUnseen: true });

@@ -50,10 +50,19 @@ def card(title: str, lists: Sequence[tuple[str, Gap]]) -> dict[str, Any]:
 
 
 def gap_title(gap: Gap, number: int, count: int) -> str:
-    """'Gap 2, position 7: “cup” is hidden'."""
+    """Title of one of several gaps, as `place_title` has it."""
+    return place_title(gap.position, gap.truth.token if gap.truth else None, number, count)
+
+
+def place_title(position: int, hidden: str | None, number: int, count: int) -> str:
+    """'Gap 2 at position 7: “cup” is hidden'.
+
+    Args:
+        hidden: the token that was there, None where [MASK] was typed.
+        number, count: which gap of how many, from 1.
+    """
     name = f"Gap {number}" if count > 1 else "The gap"
-    hidden = f": “{gap.truth.token}” is hidden" if gap.truth else ""
-    return f"{name} at position {gap.position}{hidden}"
+    return f"{name} at position {position}" + ("" if hidden is None else f": “{hidden}” is hidden")
 
 
 def scatter_data(

@@ -152,13 +152,15 @@ def tidy_guess(guess: str) -> str:
     """One word as it was typed, at most MAX_GUESS characters: to a model that knows case, paris is not Paris.
 
     Raises:
-        RoomError: there is no word in it.
+        RoomError: there is no word in it, or more than one.
     """
-    words = "".join(c for c in guess[:200] if c.isprintable()).split()
-    word = words[0][:MAX_GUESS].strip(".,;:!?\"'()[]") if words else ""
-    if not word:
+    parts = "".join(c for c in guess[:200] if c.isprintable()).split()
+    words = [word for part in parts if (word := part.strip(".,;:!?\"'()[]"))]
+    if not words:
         raise RoomError("type one word as your guess")
-    return word
+    if len(words) > 1:
+        raise RoomError(f"one word only: “{' '.join(words)[:MAX_GUESS]}” is {len(words)} words")
+    return words[0][:MAX_GUESS]
 
 
 class Rooms:

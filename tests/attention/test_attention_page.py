@@ -17,8 +17,9 @@ from streamlit.delta_generator import DeltaGenerator
 from bert_core.measures.flow import LENGTH_PARTS, by_lengths, by_weights, flow
 from bert_core.measures.lens import read_layers
 from bert_core.serving.local import LocalEngine
+from bert_core.tasks import softmax
 from bert_core.trace import TraceRequest
-from tests.payloads import drawn, is_ready, visit
+from tests.payloads import drawn, is_ready, said, visit
 from tests.waiting import wait_until
 from ui import components, state
 from ui.state import Here
@@ -31,6 +32,32 @@ HERE = Here(TEXT, None, "twin-bert", "attention")
 @pytest.mark.parametrize("view", attention.VIEWS)
 def test_every_view_draws(view):
     assert is_ready(visit("attention", text=TEXT, view=view))["text"] == TEXT
+
+
+def test_act_says_which_word_it_hides_and_what_reads_the_sentence_without_it():
+    at = visit("attention", text="The dog chased the cat.", pair="It ran.", view="Act")
+    guess, follows, sentiment = drawn(at, "effect")["blocks"]
+    assert guess["title"] == "The gap at position 2: “dog” is hidden"
+    assert follows["by"] == "of the sentence with the gap"
+    assert sentiment["title"] == "Sentiment of the whole sentence"
+    whole = state.trace(TraceRequest("The dog chased the cat.", "It ran.", model="twin-bert-sst2"))
+    assert sentiment["before"] == pytest.approx(softmax(whole.logits).tolist(), rel=1e-5)
+    assert "The map reads the sentence with the gap: [MASK] in place of “dog”." in said(at)
+    assert drawn(at, "attention")["tokens"][:4] == ["[CLS]", "the", "[MASK]", "chased"]
+
+
+def test_act_hides_no_word_of_a_sentence_with_its_own_gap():
+    at = visit("attention", text=TEXT, view="Act")
+    guess, sentiment = drawn(at, "effect")["blocks"]
+    assert (guess["title"], sentiment["title"]) == ("The gap at position 6", "Sentiment")
+    assert "in place of" not in said(at)
+
+
+def test_attribution_says_which_word_is_hidden():
+    at = visit("attention", text="The dog chased the cat.", view="Attribution")
+    assert "at position 2, where “dog” is hidden, by twin-bert?" in said(at)
+    assert drawn(at, "attention_strips")["tokens"][2] == drawn(at, "maps")["ticks"][2] == "[MASK]"
+    assert "is hidden" not in said(visit("attention", text=TEXT, view="Attribution"))
 
 
 @pytest.mark.parametrize(("view", "nonsense"), [

@@ -191,7 +191,7 @@ def test_the_classifier_is_asked_only_beside_a_model_of_its_words(look, checkpoi
                            num_hidden_layers=config.num_hidden_layers, num_attention_heads=config.num_attention_heads)
     at = look(model, "Act", text="a good film", off="1-1")
     asked = [block["title"] for block in drawn(at, "effect")["blocks"] if block["by"] == f"by {CLASSIFIER}"]
-    assert asked == (["Sentiment"] if model == "twin-bert" else [])
+    assert asked == (["Sentiment of the whole sentence"] if model == "twin-bert" else [])
     assert ("is not asked beside" in said(at)) == (model != "twin-bert")
 
 

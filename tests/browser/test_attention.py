@@ -373,6 +373,15 @@ def test_published_heads_are_given_as_published(visitor):
     becomes(page, lambda: set(cells.all_inner_texts()), published)
 
 
+@pytest.mark.parametrize("width", [1024, 1120])
+def test_the_verdict_on_a_head_is_read_without_scrolling_beside_the_sidebar(new_visitor, width):
+    page = new_visitor(width=width, height=768).open("attention", view="Roles", text="The old dog [MASK] all night.")
+    box = page.locator(".roles-scroll")
+    expect(box).to_be_visible()
+    holds(page, lambda: box.evaluate("box => box.scrollWidth - box.clientWidth") <= 1)
+    assert "linear-gradient" in box.evaluate("box => getComputedStyle(box).backgroundImage")  # where it doesn't fit
+
+
 @pytest.mark.parametrize(("view", "table"), [("Roles", ".roles-scroll"), ("Attribution", ".strips-scroll")])
 def test_tables_fit_a_phone(new_visitor, view, table):
     page = new_visitor(width=390).open("attention", view=view, text="The old dog [MASK] all night.")

@@ -217,15 +217,23 @@ def test_paper_has_all_lessons_and_the_citation(visitor):
     visitor.no_traceback()
 
 
-def test_what_to_notice_is_folded_until_a_prediction_and_a_prediction_outlives_a_step(visitor):
+def test_what_to_notice_is_folded_until_its_step_was_opened_and_a_prediction_outlives_a_step(visitor):
     page = visitor.open("class", lesson="2. Three embeddings, one sum")
-    expect(page.locator(".bw-step .bw-notice-this").first).to_be_hidden()
+    first, second = page.locator(".bw-step .bw-notice-this").all()
+    expect(first).to_be_hidden()
     page.get_by_text("What to notice").first.click()
-    expect(page.locator(".bw-step .bw-notice-this").first).to_be_visible()
+    expect(first).to_be_visible()
+    page.get_by_text("What to notice").first.click()
     run = visitor.run_number()
     page.get_by_text(lessons()[1].options[lessons()[1].answer]).click()
     visitor.after(run)
-    expect(page.get_by_text("What to notice")).to_have_count(0)
+    expect(first).to_be_hidden()
+    expect(second).to_be_hidden()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # paper has them all
+    expect(first).to_be_visible()
+    expect(second).to_be_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(second).to_be_hidden()
     page.get_by_role("button", name="Open Embeddings").first.click()
     page.wait_for_url("**/embeddings*")
     visitor.wait_ready()
@@ -233,7 +241,41 @@ def test_what_to_notice_is_folded_until_a_prediction_and_a_prediction_outlives_a
     page.wait_for_url("**/class*")
     visitor.wait_ready()
     expect(page.locator(".bw-reveal")).to_contain_text("As you predicted.")
+    expect(first).to_be_visible()
+    expect(second).to_be_hidden()
     expect(page.get_by_role("combobox", name="Lesson")).to_have_value("2. Three embeddings, one sum")
+
+
+def test_the_page_of_a_step_says_what_to_do_there_until_one_goes_elsewhere(new_visitor):
+    visitor = new_visitor(height=600)
+    lesson = next(one for one in lessons() if one.key == "gap")
+    page = visitor.open("class", view="Lessons", lesson="3. What goes in the gap?")
+    page.locator(".st-key-_step_gap_2 button").click()
+    page.wait_for_url("**/masking*doing=gap.2*")
+    visitor.wait_ready()
+    line = page.locator(".st-key-bw_lesson")
+    expect(line).to_be_in_viewport(ratio=1)  # the page begins at its top, though the lesson was scrolled
+    page.reload()
+    visitor.wait_ready()
+    expect(line).to_contain_text(f"Lesson 3, step 2 of 4: {lesson.steps[1].do}")
+    page.get_by_role("button", name="Next step").click()
+    page.wait_for_url("**/masking*doing=gap.3*")
+    visitor.wait_ready()
+    expect(line).to_contain_text("step 3 of 4")
+    page.go_back()
+    expect(line).to_contain_text("step 2 of 4")
+    visitor.wait_ready()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Tokens").click()
+    page.wait_for_url("**/tokens*")
+    visitor.wait_ready()
+    expect(line).to_have_count(0)
+    assert "doing" not in page.url
+
+
+def test_the_line_of_a_step_costs_a_phone_little_height(new_visitor):
+    page = new_visitor(width=390, height=844).open("compare", doing="both-ways.3")
+    expect(page.locator(".bw-lead")).to_be_hidden()
+    assert page.locator(".st-key-bw_lesson").bounding_box()["height"] < 95
 
 
 def test_the_address_after_a_step_opens_the_same_view_again(visitor):

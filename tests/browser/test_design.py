@@ -140,6 +140,16 @@ def test_an_old_projector_shows_whole_buttons_bars_and_squares(new_visitor):
     assert switch.evaluate("one => one.scrollWidth <= one.clientWidth + 1")
 
 
+@pytest.mark.parametrize(("name", "view", "words"), [
+    ("class", "Present", "Presenter mode: larger type, pages turned by keyboard"),
+    ("attention", "Act", "Undo all changes"),
+])
+def test_an_old_projector_shows_the_whole_name_of_a_control(new_visitor, name, view, words):
+    page = new_visitor(width=1024, height=768).open(name, view=view)
+    label = page.get_by_test_id("stMain").locator("p").filter(has_text=words)
+    assert label.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
 def test_pink_is_for_what_is_hidden(visitor):
     page = opened(visitor, "tokens")
     looked_at = page.locator(".bw-on").first.evaluate("one => getComputedStyle(one).borderColor")

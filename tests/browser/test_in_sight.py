@@ -71,3 +71,27 @@ def test_numbers_beside_a_right_to_left_word_stay_where_they_belong(new_visitor)
     page = visitor.open("tasks", view="Entities", text="ذهب Barack Obama إلى Paris في يوم جميل")
     tag = page.locator(".bw-tag").first
     assert tag.evaluate("tag => getComputedStyle(tag).direction + getComputedStyle(tag).unicodeBidi") == "ltrisolate"
+
+
+@pytest.mark.parametrize(("size", "words"), [((390, 844), 50), ((1366, 768), 200)])
+def test_the_answer_to_a_click_on_a_chip_of_a_long_text_is_in_sight(new_visitor, size, words):
+    text = " ".join(["the dog saw a cat in the garden and"] * (words // 9))
+    visitor = new_visitor(width=size[0], height=size[1])
+    page = visitor.open("masking", text=text, mask=30)
+    chips, guess = page.locator(".bw-row"), page.locator(".bw-guess").first
+    chip = chips.get_by_role("option").nth(30)
+    assert is_whole(chips, chip)  # a link's gap is brought up among the others
+    assert is_in_sight(page, guess)
+    chip.press("End")
+    assert is_whole(chips, chips.locator(":focus"))
+    run = visitor.run_number()
+    chips.get_by_role("option").nth(24).click()
+    visitor.after(run)
+    visitor.in_address("mask=24%2C30")
+    assert is_in_sight(page, guess)
+
+
+def is_whole(row: Locator, chip: Locator) -> bool:
+    """Whether a row that scrolls shows the whole of a chip."""
+    frame, place = row.bounding_box(), chip.bounding_box()
+    return frame["y"] <= place["y"] and place["y"] + place["height"] <= frame["y"] + frame["height"]

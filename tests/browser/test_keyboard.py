@@ -10,6 +10,7 @@ from playwright.sync_api import JSHandle, Page, expect
 from bert_core import TraceRequest, load_engine
 from tests.browser.waiting import becomes, holds, settle
 from tests.cases import quick_are
+from ui.views import masking
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -178,7 +179,7 @@ def test_a_head_switched_off_is_told_to_who_cannot_see_the_cross(visitor):
     visitor.after(run)
     expect(said).to_have_attribute("role", "status")
     moved = page.locator(".effect-moved").first.inner_text()
-    expect(said).to_contain_text(f"[MASK] at position 4: {moved}")
+    expect(said).to_contain_text(f"The gap at position 4: {moved}")
     rows = page.locator(".att-gridtable tbody tr")
     assert rows.evaluate_all("""rows => rows.map((row) => [...row.cells].slice(0, 2).map((cell) => cell.textContent))
       .filter(([, off]) => off === "yes")""") == [["3-2", "yes"]]
@@ -187,3 +188,17 @@ def test_a_head_switched_off_is_told_to_who_cannot_see_the_cross(visitor):
     grid.press(" ")
     expect(grid).to_have_attribute("aria-label", re.compile("Now at layer 3, all its heads, switched off[.]$"))
     expect(off).to_have_text("Switched off: layer 3, all its heads.")
+
+
+def test_an_example_that_was_chosen_hands_the_focus_to_its_gap(visitor):
+    page = visitor.open("masking", text="Nothing is hidden here.")
+    example = page.get_by_role("button", name=masking.TO_TRY[1])
+    example.focus()
+    run = visitor.run_number()
+    page.keyboard.press("Enter")
+    visitor.after(run)
+    visitor.wait_ready(masking.TO_TRY[1])
+    expect(example).to_have_count(0)
+    expect(page.locator(".bw-row .bw-mask")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".bw-row .bw-mask + .bw-chip")).to_be_focused()

@@ -252,6 +252,16 @@ def test_any_guess_is_one_bounded_word_or_an_error(text):
     assert not set(word) & set(" \t\n")
 
 
+@pytest.mark.parametrize(("typed", "word"), [(" Coffee! ", "Coffee"), ("“tea”", "“tea”"), ("tea , !", "tea")])
+def test_a_guess_is_the_word_without_its_marks(typed, word):
+    assert tidy_guess(typed) == word
+
+
+def test_two_words_are_no_guess_and_none_of_them_is_counted():
+    with pytest.raises(RoomError, match="one word only: “ice cream” is 2 words"):
+        tidy_guess("ice cream")
+
+
 def test_a_long_word_is_cut():
     assert tidy_guess("x" * 150) == "x" * module.MAX_GUESS
 

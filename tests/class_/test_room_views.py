@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.serving.rooms import MAX_VALUE, View
-from tests.payloads import PATIENCE, is_ready, page, said, visit
+from tests.payloads import PATIENCE, drawn, is_ready, page, said, visit
 from ui import rooms, shell, state
 
 FRAME = shell.frame
@@ -222,3 +222,78 @@ def test_who_reloads_still_sees_what_counts(room):
     assert "Counted" not in said(other.run())
     rooms.registry().ask(*room, "I eat [MASK].")
     assert "Counted" not in said(reloaded.run())
+
+
+# --- a poll's answer is not given away ----------------------------------------
+
+ASKED = "The [MASK] barked."
+SHOWN = View("masking", (("text", ASKED), ("pair", ""), ("view", "Layer by layer")))
+
+
+def has_picture(at: AppTest) -> bool:
+    assert not at.exception
+    return any(element.proto.component_name == "bothways.gaps" for element in at.get("bidi_component"))
+
+
+def test_a_class_that_is_asked_does_not_read_the_answer_off_its_page(room):
+    rooms.registry().show(*room, SHOWN)
+    student = visit("masking", room=room[0])
+    assert has_picture(student)
+    rooms.registry().ask(*room, ASKED)
+    assert rooms.COVERED in said(student.run())
+    assert not has_picture(student)
+    assert drawn(student, "ready")["text"] == ASKED
+    for name in ("attention", "compare"):
+        assert rooms.COVERED in said(go_on(student, name, text=ASKED))
+    assert rooms.COVERED not in said(go_on(student, "finetune", text=ASKED))  # it reads another sentence
+
+
+def test_what_was_covered_comes_back_as_the_teacher_has_it_once_revealed(room):
+    rooms.registry().show(*room, SHOWN)
+    rooms.registry().ask(*room, f" {ASKED} ")
+    student = visit("masking", room=room[0])
+    assert rooms.COVERED in said(student)
+    rooms.registry().reveal(*room)
+    assert rooms.COVERED not in said(student.run())
+    assert has_picture(student)
+    assert student.session_state["view"] == "Layer by layer"
+
+
+def test_another_sentence_is_not_covered_and_who_lets_go_sees_all(room):
+    rooms.registry().show(*room, View("masking", (("text", "Paris is [MASK]."),)))
+    rooms.registry().ask(*room, ASKED)
+    student = visit("masking", room=room[0])
+    assert has_picture(student)
+    student.text_input(key="text").set_value(ASKED).run()
+    assert not has_picture(student)
+    student.button(key="_let_go").click().run()
+    assert has_picture(student)
+
+
+def test_the_teacher_sees_all_and_is_told_when_the_class_will(room):
+    rooms.registry().ask(*room, ASKED)
+    at = teach(room, "masking", text=ASKED)
+    assert has_picture(at)
+    assert "the class sees this page after you reveal the answer" in said(at.run())
+    rooms.registry().reveal(*room)
+    assert "the class sees this page<" in said(at.run())
+
+
+def test_the_class_page_opens_at_the_room_for_who_is_in_one(room):
+    at = teach(room, "masking")
+    assert "Poll: guess the masked word" in said(go_on(at, "class"))
+    assert "Poll: guess the masked word" in said(at.run())
+    at.segmented_control(key="view").set_value("Lessons").run()
+    assert "Do and notice" in said(at)
+    assert "Do and notice" in said(visit("class"))
+
+
+def test_a_student_who_comes_first_waits_and_has_the_lessons_one_click_away(room):
+    student = visit("class", room=room[0])
+    assert "Wait for your teacher" in said(student)
+    student.segmented_control(key="view").set_value("Lessons").run()
+    assert "Do and notice" in said(student)
+    rooms.registry().show(*room, View("tokens", (("text", "Paris is big."),)))
+    student.run()
+    assert student.session_state["_page"] == "tokens"
+    assert "Wait for your teacher" not in said(go_on(student, "class"))

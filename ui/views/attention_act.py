@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from bert_core.figures.attention import heads_payload
+from bert_core.figures.masking import place_title
 from bert_core.load import Loaded
 from bert_core.measures.ablation import Moved, class_moves, masked_moves, next_moves
 from bert_core.model import Model
@@ -36,7 +38,8 @@ def draw(here: Here) -> None:
     if not can_act:
         notices.note(f"{here.model} runs through transformers, where no head or pair can be switched off: its answers "
                      "and its attention stand as they are. Choose a BERT, such as twin-bert, to change them.")
-    plain, changed, others = _run(here, _masked(here), change)
+    masked = _masked(here)
+    plain, changed, others = _run(here, masked, change)
     blocks = [*answers(here, plain, changed), *others]
     score = _score(here, plain, changed)
     if score:
@@ -46,6 +49,7 @@ def draw(here: Here) -> None:
             {"blocks": blocks, "changed": any(value not in ((), None) for value in change.values())}))
     elif not score:
         notices.note(f"{here.model} has no head that answers anything; its attention still stands below.")
+    _say_gap(here, masked)
     layer, _ = attention.opened(here)
     mode = "act" if can_act else "look"
     header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode=mode)
@@ -56,7 +60,7 @@ def draw(here: Here) -> None:
 def _change(here: Here, layers: int, heads: int) -> dict[str, Any]:
     """What is switched off: the window's control, and what the address names; fields of a TraceRequest."""
     off, cut = heads_off(layers, heads), pairs_cut(len(here.encoding))
-    left, middle, right = st.columns([2, 2, 1], vertical_alignment="bottom")
+    left, middle, right = st.columns([4, 4, 3], vertical_alignment="bottom")
     with left:
         window = controls.choice("Window: a token sees others at most this far away", WINDOWS, "window", as_list=True)
     with middle:
@@ -67,20 +71,30 @@ def _change(here: Here, layers: int, heads: int) -> dict[str, Any]:
             "feed_forward_off": tuple(sorted(int(n) - 1 for n in alone))}
 
 
-def _masked(here: Here) -> dict[str, tuple[int, ...]]:
-    """Which token is to be guessed: the sentence's own [MASK], or one chosen here."""
+def _masked(here: Here) -> tuple[int, ...]:
+    """Which tokens are hidden to be guessed: those chosen here, none where the sentence has a [MASK] of its own."""
     encoding = here.encoding
     if encoding.mask_positions or "mlm" not in state.loaded(here.model).model.heads or not encoding.content:
-        return {}
+        return ()
     first = chips.first_choice(encoding)
-    chosen = chips.tokens(encoding, key="mask", select="many", selected=(first,), label="Tokens to guess")
-    return {"masked": chosen}
+    return chips.tokens(encoding, key="mask", select="many", selected=(first,), label="Tokens to guess")
 
 
-def _run(here: Here, base: Mapping[str, Any], change: Mapping[str, Any]) -> tuple[Trace, Trace, list[dict[str, Any]]]:
-    """The unchanged run, the changed one, and the classifier's answer to both, as one batch."""
+def _say_gap(here: Here, masked: Sequence[int]) -> None:
+    """What the map below reads where a word of the sentence is hidden."""
+    if masked:
+        hidden = ", ".join(f"“{here.encoding.tokens[n]}”" for n in masked)
+        words = notices.unbroken(f"The map reads the sentence with the gap: [MASK] in place of {hidden}.")
+        st.html(f'<p class="bw-small" translate="no">{html.escape(words)}</p>')
+
+
+def _run(here: Here, masked: tuple[int, ...], change: Mapping[str, Any]) -> tuple[Trace, Trace, list[dict[str, Any]]]:
+    """The unchanged run, the changed one, and the classifier's answer to both, as one batch.
+
+    The classifier judges the whole sentence, before and after: what it makes of one without a word says little.
+    """
     mine = state.loaded(here.model)
-    asked = here.request(parts=ANSWERS, **base)
+    asked = here.request(parts=ANSWERS, masked=masked)
     if "lm" in mine.model.heads:
         asked = replace(asked, parts=(*ANSWERS, "lm_logits"), lm_at=(last_place(here.encoding, mine.config),))
     requests = [asked, replace(asked, **change)]
@@ -92,7 +106,8 @@ def _run(here: Here, base: Mapping[str, Any], change: Mapping[str, Any]) -> tupl
     if not judged:
         return plain, changed, []
     labels = state.loaded(judge).config.id2label
-    return plain, changed, [block(class_moves(judged[0].logits, judged[1].logits, labels, "Sentiment"), f"by {judge}")]
+    title = "Sentiment of the whole sentence" if masked else "Sentiment"
+    return plain, changed, [block(class_moves(judged[0].logits, judged[1].logits, labels, title), f"by {judge}")]
 
 
 def _classifier(here: Here) -> str | None:
@@ -118,18 +133,22 @@ def _heads_and_words(loaded: Loaded) -> tuple[int, int, int]:
 
 
 def answers(here: Here, plain: Trace, changed: Trace) -> list[dict[str, Any]]:
-    """Every answer that this model has a head for."""
-    loaded, found = state.loaded(here.model), []
+    """Every answer that this model has a head for; those that read a gap which the sentence has not say so."""
+    loaded, found, masked = state.loaded(here.model), [], plain.request.masked
+    reads = "of the sentence with the gap" if masked else ""
     if plain.has("mlm_logits"):
-        found += [block(moved) for moved in masked_moves(plain, changed, loaded.tokenizer)]
+        moves, places = masked_moves(plain, changed, loaded.tokenizer), plain.mlm_positions.tolist()
+        for n, (moved, place) in enumerate(zip(moves, places, strict=True), 1):
+            hidden = here.encoding.tokens[place] if place in masked else None
+            found.append(block(moved._replace(title=place_title(place, hidden, n, len(moves)))))
     if plain.has("lm_logits"):
         found.append(block(next_moves(plain, changed, loaded.tokenizer)))
     if _classifies(loaded, plain) and loaded.config.problem_type != "regression":
         labels, several = label_names(loaded.config, len(plain.logits)), several_hold(loaded.config, len(plain.logits))
-        found.append(block(class_moves(plain.logits, changed.logits, labels, "Class", several)))
+        found.append(block(class_moves(plain.logits, changed.logits, labels, "Class", several), reads))
     if plain.has("nsp_logits") and here.pair:
         question = "Does the second sentence follow?"
-        found.append(block(class_moves(plain.nsp_logits, changed.nsp_logits, ("next", "not next"), question)))
+        found.append(block(class_moves(plain.nsp_logits, changed.nsp_logits, ("next", "not next"), question), reads))
     return found
 
 

@@ -134,7 +134,8 @@ def _guess(here: Here) -> Question:
         request = here.request(masked=(place,))
     best = int(state.trace(_only(request, "mlm_positions", "mlm_logits")).mlm_logits[0].argmax())
     word = piece(state.loaded(here.model).tokenizer, best)
-    return Question(request, Target("mlm", best, place), place, _words(word, f"at position {place}", here.model))
+    where = f"at position {place}" + (f", where “{encoding.tokens[place]}” is hidden" if request.masked else "")
+    return Question(request, Target("mlm", best, place), place, _words(word, where, here.model))
 
 
 def _reads_back(here: Here) -> bool:

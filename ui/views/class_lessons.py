@@ -1,92 +1,15 @@
-"""Lessons as data, and how one is shown: predict, reveal, do, notice, check."""
+"""How a lesson is shown: predict, reveal, do, notice, check."""
 
 from __future__ import annotations
 
-import functools
 import html
-import tomllib
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from bert_core.serving.rooms import View
-from ui import components, controls, glossary, going, notices, shell, state
+from ui import components, controls, glossary, lesson_line, notices, shell
+from ui.lessons import Lesson, checklist, lessons, titles
 from ui.views.family_html import draw, heading, small
-from ui.words import LESSONS
-
-
-@dataclass(frozen=True)
-class Step:
-    """One thing to do on a page, and what to notice there.
-
-    Attributes:
-        link: values of the page's controls.
-        at: what its picture is open at: parameters of the address that no control holds.
-    """
-
-    do: str
-    notice: str
-    page: str
-    link: tuple[tuple[str, str | bool], ...]
-    at: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def view(self) -> View:
-        """Where the step takes place, with the model that its numbers are from.
-
-        A second sentence that it doesn't name is taken away.
-        """
-        return View(self.page, (("pair", ""), ("model", state.OFFERED), *self.link), self.at)
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """A lesson of 5 to 15 minutes.
-
-    Attributes:
-        key: the file's name without its number.
-        question, options, answer, reveal: what is predicted before it is shown;
-            `answer` is the index of the right option.
-        steps: what to do and to notice.
-        checks: (question, answer) to test oneself.
-        checklist: keys of the checklist's items it teaches.
-    """
-
-    key: str
-    title: str
-    minutes: int
-    question: str
-    options: tuple[str, ...]
-    answer: int
-    reveal: str
-    steps: tuple[Step, ...]
-    checks: tuple[tuple[str, str], ...]
-    checklist: tuple[str, ...]
-
-
-@functools.cache
-def lessons() -> tuple[Lesson, ...]:
-    """All lessons in their order."""
-    return tuple(_read(path) for path in sorted(LESSONS.glob("[0-9]*.toml")))
-
-
-def _read(path: Path) -> Lesson:
-    words = tomllib.loads(path.read_text(encoding="utf-8"))
-    steps = tuple(Step(s["do"], s["notice"], s["page"], tuple(s["link"].items()), tuple(s.get("at", {}).items()))
-                  for s in words["step"])
-    checks = tuple((c["question"], c["answer"]) for c in words["check"])
-    return Lesson(path.stem.split("-", 1)[1], words["title"], words["minutes"], words["question"],
-                  tuple(words["options"]), words["answer"], words["reveal"], steps, checks, tuple(words["checklist"]))
-
-
-@functools.cache
-def checklist() -> tuple[tuple[str, str], ...]:
-    """(key, what one can do) of every item."""
-    words = tomllib.loads((LESSONS / "checklist.toml").read_text(encoding="utf-8"))
-    return tuple((item["key"], item["can"]) for item in words["item"])
-
 
 # --- progress ----------------------------------------------------------------
 
@@ -143,7 +66,7 @@ def _changed_to(wanted: bool) -> set[str]:
 
 def show_lessons(done: set[str]) -> None:
     """The path, and the chosen lesson."""
-    names = [f"{n}. {lesson.title}" for n, lesson in enumerate(lessons(), 1)]
+    names = titles()
     left, right = st.columns([3, 1], gap="medium", vertical_alignment="bottom")
     with left:
         chosen = names.index(controls.choice("Lesson", names, "lesson", as_list=True))
@@ -152,7 +75,7 @@ def show_lessons(done: set[str]) -> None:
         draw(f'<p class="bw-progress"><strong>{count}</strong> of {len(names)} done</p>')
     lesson = lessons()[chosen]
     draw(heading(lesson.title), small(f"{lesson.minutes} minutes"))
-    _todo(lesson, _predict(lesson))
+    _todo(chosen + 1, lesson, _predict(lesson))
     _finish(lesson, done)
 
 
@@ -171,27 +94,27 @@ def _predict(lesson: Lesson) -> bool:
     return True
 
 
-def _todo(lesson: Lesson, predicted: bool) -> None:
+def _todo(number: int, lesson: Lesson, predicted: bool) -> None:
     """What to do, each with the button that sets it up, what to notice, and questions to oneself.
 
+    What to notice often gives the answer: it is folded away until that step's page was opened.
+
     Args:
-        predicted: before that what to notice is folded away, as it often gives the answer.
+        number: of the lesson, from 1.
+        predicted: before that it stays folded whatever was opened, and is not printed.
     """
     draw(heading("Do and notice", 3))
     for n, step in enumerate(lesson.steps, 1):
-        draw(f'<div class="bw-step"><p><strong>{n}.</strong> {shell.inline(step.do)}</p>'
-             f"{_to_notice(step, predicted)}</div>")
-        st.button(f"Open {shell.title_of(step.page)}", key=f"_step_{lesson.key}_{n}", on_click=going.to,
-                  args=(step.view,))
+        place = lesson_line.Place(number, n)
+        is_open = predicted and lesson_line.was_opened(place)
+        draw(f'<div class="bw-step{" bw-predicted" if predicted else ""}"><p><strong>{n}.</strong> '
+             f"{shell.inline(step.do)}</p><details{' open' if is_open else ''}><summary>What to notice</summary>"
+             f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p></details></div>')
+        st.button(f"Open {shell.title_of(step.page)}", key=f"_step_{lesson.key}_{n}", on_click=lesson_line.open_step,
+                  args=(place,))
     checks = "".join(f"<details><summary>{shell.inline(question)}</summary><p>{shell.inline(answer)}</p></details>"
                      for question, answer in lesson.checks)
     draw(heading("Check yourself", 3), f'<div class="bw-below">{checks}</div>')
-
-
-def _to_notice(step: Step, predicted: bool) -> str:
-    notice = f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p>'
-    return notice if predicted else f"<details><summary>What to notice</summary>{notice}</details>"
-
 
 
 def _finish(lesson: Lesson, done: set[str]) -> None:

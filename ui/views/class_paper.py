@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from ui import shell
-from ui.views.class_lessons import Lesson, lessons
+from ui.lessons import Lesson, lessons
 from ui.views.family_html import draw, heading, small, words_of
 
 CITATION = Path(__file__).resolve().parent.parent.parent / "CITATION.cff"

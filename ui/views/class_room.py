@@ -47,11 +47,24 @@ def _local_only(address: str) -> bool:
 # --- the room ----------------------------------------------------------------
 
 
+def open_first(room: str) -> None:
+    """Whoever is in a room and comes to the Class page, by no link to one of its views, finds the room there.
+
+    Args:
+        room: the name of the view.
+    """
+    if (rooms.teaching() or rooms.following()) and "view" not in st.session_state and "view" not in st.query_params:
+        st.session_state["view"] = room
+
+
 def show_room(here: Here) -> None:
     """Open, join or control a room."""
     rooms.show_problem()
     if rooms.teaching() is not None:
         _teach(here)
+    elif rooms.waits_for_teacher():
+        notices.note("Wait for your teacher: the first page that the class is shown opens here by itself. "
+                     "Meanwhile there are the lessons, under “Lessons”.")
     elif rooms.following() is not None:
         notices.note(f"You follow room {rooms.following()[0]}. Your pages go where the teacher goes; "
                      "“Let go” above ends that.")

@@ -123,5 +123,5 @@ def mount_gaps(key: str, encoding: Encoding, masked: tuple[int, ...], cards: lis
     for n in masked:
         shown[n] = {"t": "[MASK]", "k": "mask", "i": n, "l": encoding.tokens[n]}
     data = components.pack({"chips": shown, "selected": list(masked), "fixed": selectable(encoding), "cards": cards,
-                            "hint": hint, "label": "Tokens; choose some to hide them"})
+                            "hint": hint, "tried": task_models.tried(), "label": "Tokens; choose some to hide them"})
     components.mount("gaps", key, data, on_event=chips.receive_positions("mask", len(encoding)))

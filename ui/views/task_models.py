@@ -27,6 +27,8 @@ ATTENTION = Path(__file__).resolve().parent.parent.parent / "pages" / "attention
 
 #: Before a widget's key: where the session keeps the default that it last had.
 DEFAULT_OF = "_default_"
+#: Session key: how many examples were put in.
+TRIED = "_tried"
 
 #: Head that a task needs -> (its name in ModelInfo.tasks, in words).
 TASKS = {
@@ -108,6 +110,12 @@ def put(text: str, pair: str | None = None) -> None:
     """Callback: make this the visitor's input."""
     st.session_state["text"] = text
     st.session_state["pair"] = pair or ""
+    st.session_state[TRIED] = tried() + 1
+
+
+def tried() -> int:
+    """How many examples this visitor has put in: a picture that takes the place of their buttons takes the focus."""
+    return st.session_state.get(TRIED, 0)
 
 
 def or_example(here: Here, text: str, pair: str | None = None) -> Here:
