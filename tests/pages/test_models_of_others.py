@@ -153,4 +153,4 @@ def test_positions_that_are_all_the_same_go_along_with_no_sinusoid(own, tiny_ber
 def test_the_name_of_a_folder_is_no_markdown_on_a_button(own, tiny_classifier):
     folder = own(tiny_classifier, "*star*_u_[x](y) $x^2$ :red[hi] `b`")
     label = look(folder, "cls", "Answer", text=TEXT).button(key="to_attention").label
-    assert label.endswith(r"\*star\*\_u\_\[x\](y) \$x^2\$ \:red\[hi\] \`b\`")
+    assert label.endswith(r"\*star\*\_u\_\[x\]\(y\) \$x\^2\$ \:red\[hi\] \`b\`")
