@@ -96,6 +96,20 @@ def test_a_trainer_that_does_not_listen_is_not_told_again_and_again_who_is_watch
     assert [command["do"] for command in sent] == ["seen"]
 
 
+def test_every_run_that_waits_is_said_to_be_watched_at_each_look(desk, connected, monkeypatch):
+    connected |= {f"visitor {n}" for n in range(9)}
+    runs = [start(desk, owner, steps=3000) for owner in sorted(connected)]
+    send, sent = desk._send, []
+    monkeypatch.setattr(desk, "_send", lambda command: (sent.append(command), send(command)))
+    for _ in range(5):
+        wait_until(lambda: not desk._commands.is_behind)
+        with desk._lock:  # the desk's own look comes after it
+            sent.clear()
+            desk.look_once()
+            told = [command["run"] for command in sent if command["do"] == "seen"]
+        assert told == runs
+
+
 def test_a_root_that_was_cleaned_away_is_made_again_for_its_owner_alone(desk):
     shutil.rmtree(desk.root, ignore_errors=True)
     start(desk, "ann")
