@@ -20,7 +20,7 @@ from bert_core.training.live.text import decode_text
 from bert_core.training.live.world import TEACHING
 
 #: Bounds of an upload.
-MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 1_000_000, 2000, 30
+MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 2**20, 2000, 30
 MAX_TEXT, MAX_LABEL, MIN_EACH = 400, 40, 4
 #: Most pieces of a sentence that a run reads, specials included.
 MAX_PIECES = 96
