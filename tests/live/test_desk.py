@@ -16,7 +16,7 @@ from bert_core.training.live import desk as desks
 from bert_core.training.live import worker
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RunFolder, Status
-from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, from_json, to_json
+from bert_core.training.live.specs import PretrainSpec
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1800)
@@ -403,30 +403,6 @@ def test_a_run_needs_nothing_that_another_system_lacks(tmp_path, system):
                           env={**os.environ, "PYTHONPATH": home, "BOTH_WAYS_TRAINER_NICE": "0"}, capture_output=True,
                           text=True, check=False, timeout=PATIENCE)
     assert done.stdout == "done 40 \n", done.stderr
-
-
-# --- specs ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("spec", [PretrainSpec(), PretrainSpec(causal=True, rate=0.5), FinetuneSpec(way="last")])
-def test_specs_survive_the_trip(spec):
-    assert from_json(to_json(spec)) == spec
-
-
-@pytest.mark.parametrize("changes", [
-    {"steps": 0}, {"steps": 10**9}, {"steps": True}, {"width": 100}, {"layers": 5}, {"lr": float("nan")}, {"lr": 5.0},
-    {"rate": 1.0}, {"split": "50/50"}, {"nsp": 1}, {"seed": -1}, {"text": "/etc/passwd"}, {"batch": 1000},
-])
-def test_a_spec_out_of_bounds_is_refused_with_its_value(changes):
-    with pytest.raises(ValueError, match=next(iter(changes))):
-        PretrainSpec(**changes)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "9" * 5_000, '{"kind": "sing"}',
-                                  '{"kind": ["pretrain"]}', '{"kind": "pretrain", "shell": "x"}'])
-def test_what_is_no_spec_is_refused(text):
-    with pytest.raises(ValueError, match="spec|kind|knows no"):
-        from_json(text)
 
 
 def test_a_full_disk_is_said_and_leaves_no_folder(desk, monkeypatch):
