@@ -126,7 +126,7 @@ def another_text(spec: PretrainSpec) -> bool:
 
 def underneath(run: RunView | None) -> RunView | None:
     """The run that is laid under the present one."""
-    run_id = st.session_state.get(f"_run_{OVER}") or state.param(OVER, training.run_id_of, "")
+    run_id = training.chosen(OVER)
     if not run_id or (run is not None and run.id == run_id):
         return None
     return training.look(run_id, PretrainSpec.kind)
