@@ -95,6 +95,20 @@ def take_out(key: str) -> None:
     del st.query_params[key]
 
 
+def _fresh(view: View, from_elsewhere: bool) -> dict[str, str | list[str]]:
+    """What the address has to be told of the widgets.
+
+    Streamlit writes a value that is set there only for a widget that is on the screen; a
+    reload or a copied link would lose the others.
+
+    Args:
+        from_elsewhere: whether another page was left, which may have widgets of the same keys.
+    """
+    on_screen = set(SHARED) if from_elsewhere else bound_keys(view.page)
+    return {key: list(value) if isinstance(value, tuple) else str(value)
+            for key, value in view.widgets if key not in on_screen and value is not None}
+
+
 # --- what is come back to ----------------------------------------------------
 
 
@@ -114,20 +128,6 @@ def keep_nothing(page: str) -> None:
 
 
 # --- where one is ------------------------------------------------------------
-
-
-def _fresh(view: View, from_elsewhere: bool) -> dict[str, str | list[str]]:
-    """What the address has to be told of the widgets.
-
-    Streamlit writes a value that is set there only for a widget that is on the screen; a
-    reload or a copied link would lose the others.
-
-    Args:
-        from_elsewhere: whether another page was left, which may have widgets of the same keys.
-    """
-    on_screen = set(SHARED) if from_elsewhere else bound_keys(view.page)
-    return {key: list(value) if isinstance(value, tuple) else str(value)
-            for key, value in view.widgets if key not in on_screen and value is not None}
 
 
 def remember(key: str) -> None:
