@@ -6,6 +6,7 @@ over the address, so that a lesson, a room or the tour sets the values itself.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import streamlit as st
@@ -14,6 +15,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from bert_core.serving.rooms import Value, View
 
 _GOING = "_going"
+#: Page -> values of its parameters for who comes back by a plain link.
+_KEPT = "_kept"
 #: Set while one goes there from another page.
 _CAME = "_came"
 #: Keys of the shared inputs; controls add theirs (see `remember`).
@@ -78,13 +81,20 @@ def _take_on(view: View, page: str) -> None:
     bound = bound_keys(page)
     wanted = {key: value for key, value in view.parameters if key not in bound}
     for key in [k for k in st.query_params if k not in wanted and k not in bound and k not in OWN]:
-        del st.query_params[key]
+        take_out(key)
     for key, value in wanted.items():
+        st.session_state.pop(f"_out_{key}", None)
         st.session_state[f"_set_{key}"] = value
         st.query_params[key] = value
     for key, value in fresh.items():
         if key not in st.query_params:
             st.query_params[key] = value
+
+
+def take_out(key: str) -> None:
+    """Take a parameter out of the address, and note when: a browser may still send the address that it had before."""
+    st.session_state[f"_out_{key}"] = (st.query_params[key], time.monotonic())
+    del st.query_params[key]
 
 
 def _fresh(view: View, from_elsewhere: bool) -> dict[str, str | list[str]]:
@@ -99,6 +109,27 @@ def _fresh(view: View, from_elsewhere: bool) -> dict[str, str | list[str]]:
     on_screen = set(SHARED) if from_elsewhere else bound_keys(view.page)
     return {key: list(value) if isinstance(value, tuple) else str(value)
             for key, value in view.widgets if key not in on_screen and value is not None}
+
+
+# --- what is come back to ----------------------------------------------------
+
+
+def keep(key: str, value: str) -> None:
+    """Let the session keep a parameter of the present page, for a link of the navigation, which brings none."""
+    st.session_state.setdefault(_KEPT, {}).setdefault(st.session_state.get("_page", ""), {})[key] = value
+
+
+def kept(key: str) -> str:
+    """What the session keeps of it for the present page, '' for nothing."""
+    return st.session_state.get(_KEPT, {}).get(st.session_state.get("_page", ""), {}).get(key, "")
+
+
+def keep_nothing(page: str) -> None:
+    """What a page is to show is said by others from now on, a room's teacher say."""
+    st.session_state.get(_KEPT, {}).pop(page, None)
+
+
+# --- where one is ------------------------------------------------------------
 
 
 def remember(key: str) -> None:

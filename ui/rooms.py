@@ -156,6 +156,7 @@ def _take_on(code: str, room: RoomState) -> bool:
     if not room.view.page or st.session_state.get("_room_view") == (code, room.view):
         return is_other_question
     going.to(room.view)  # first, as this run may end at any line when a newer one begins
+    going.keep_nothing(room.view.page)
     st.session_state["_room_view"] = (code, room.view)
     return True
 

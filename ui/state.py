@@ -361,8 +361,7 @@ def set_param(key: str, raw: str | None) -> None:
         st.session_state.pop(f"_out_{key}", None)
         st.query_params[key] = raw
     elif key in st.query_params:
-        st.session_state[f"_out_{key}"] = (st.query_params[key], time.monotonic())
-        del st.query_params[key]
+        going.take_out(key)
 
 
 def _keep_in_step() -> None:

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RUN_ID, RunFolder, Status
 from bert_core.training.live.specs import Spec, from_json
-from ui import notices, settings, state, visitors
+from ui import going, notices, rooms, settings, state, visitors
 
 #: Seconds between two looks at a run that goes on, and at one that is paused: another tab, or its owner, may play it.
 TICK, SLOW_TICK = 1.5, 5.0
@@ -56,20 +56,27 @@ def run_id_of(raw: str) -> str:
 
 
 def current(param: str, kind: str) -> RunView | None:
-    """The run that the address names, or that this session began, or that waits for this visitor; if it is kept."""
-    session_key = f"_run_{param}"
-    run_id = state.param(param, run_id_of, "") or st.session_state.get(session_key, "")
-    run_id = run_id or desk().unfinished(visitors.current(), kind)
+    """The run that the address names, or that this session began, or that waits for this visitor; if it is kept.
+
+    Who follows a room finds none of their own in its teacher's picture.
+    """
+    run_id = chosen(param)
+    if not run_id and rooms.following() is None:
+        run_id = desk().unfinished(visitors.current(), kind)
     if not run_id:
         return None
     found = look(run_id, kind)
     if found is None:
-        st.session_state.pop(session_key, None)
-        state.set_param(param, None)
+        _forget_id(param)
         notices.note("That run is over and its files are gone; start a new one.")
         return None
     remember(param, run_id)
     return found
+
+
+def chosen(param: str) -> str:
+    """Id of the run that the address names, or that this session had here; '' for none."""
+    return state.param(param, run_id_of, "") or going.kept(param)
 
 
 def look(run_id: str, kind: str) -> RunView | None:
@@ -97,7 +104,7 @@ def begin(key: str, spec: Spec, files: Mapping[str, str], play: bool = True) -> 
 
 def remember(param: str, run_id: str) -> None:
     """Keep the run in the address, for a reload, and in the session, for a change of page."""
-    st.session_state[f"_run_{param}"] = run_id
+    going.keep(param, run_id)
     if st.query_params.get(param) != run_id:
         state.set_param(param, run_id)
 
@@ -105,7 +112,11 @@ def remember(param: str, run_id: str) -> None:
 def forget(param: str, kind: str) -> None:
     """Look at no run any more, and let none be found again."""
     desk().leave(visitors.current(), kind)
-    st.session_state.pop(f"_run_{param}", None)
+    _forget_id(param)
+
+
+def _forget_id(param: str) -> None:
+    going.keep(param, "")
     state.set_param(param, None)
 
 
@@ -134,9 +145,13 @@ def ticking(draw: Callable[[], None], seconds: float | None) -> None:
     """Draw once, or again at the pace of a run; what stands before it on the page is `above`.
 
     A fragment keeps the pace it was made with: when that changes inside it,
-    `draw` must rerun the page.
+    `draw` must rerun the page. What is chosen inside it goes to a teacher's class from here.
     """
-    st.fragment(draw, run_every=seconds)()
+    def draw_and_show() -> None:
+        draw()
+        rooms.publish(st.session_state.get("_page", ""))
+
+    st.fragment(draw_and_show, run_every=seconds)()
 
 
 def _left(seconds: float | None) -> str:

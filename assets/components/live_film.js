@@ -186,9 +186,15 @@ function bigMap(panel, film, state, look, size, weight) {
 }
 
 function lies(panel, film, state, look) {
+  const { shape, data } = film.arrays.places, count = shape[1];
+  if (panel.classList.contains("film-wordless") === count > 0) panel.replaceChildren(); // a run on another text
+  panel.classList.toggle("film-wordless", !count);
   heading(panel, "Where its words lie");
-  const { shape, data } = film.arrays.places;
-  const count = shape[1], width = Math.max(240, Math.min(panel.clientWidth || 380, 460)), height = Math.round(width * 0.86);
+  if (!count) {
+    child(panel, "p", "film-hint").textContent = "This text has no word to place: none of three letters or more, no Chinese character.";
+    return;
+  }
+  const width = Math.max(240, Math.min(panel.clientWidth || 380, 460)), height = Math.round(width * 0.86);
   const low = [Infinity, Infinity], high = [-Infinity, -Infinity]; // over all checkpoints: words move, the frame stays
   data.forEach((value, i) => { low[i % 2] = Math.min(low[i % 2], value); high[i % 2] = Math.max(high[i % 2], value); });
   const scale = Math.min((width - 70) / (high[0] - low[0] || 1), (height - 44) / (high[1] - low[1] || 1));

@@ -100,7 +100,8 @@ def confusion_figure(table: np.ndarray, labels: Sequence[str], ink: str = theme.
     ))
     theme.label_cells(figure, (plain(labels), plain(labels)), [[str(n) for n in row] for row in table], ink, 17)
     theme.style(figure, x="class given", y="true class", height=340)
-    return figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(type="category")  # a class named 10 is a name, no place on an axis of numbers
+    return figure.update_yaxes(type="category", autorange="reversed")
 
 
 def calibration_figure(found: Calibration) -> go.Figure:

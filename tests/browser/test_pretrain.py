@@ -100,7 +100,7 @@ def test_an_unfinished_run_is_found_after_a_reload_elsewhere_and_in_another_tab(
 
 def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visitor):
     watching, first = new_visitor(), new_visitor()
-    page = first.open("pretrain", size="4 layers × 128", length="6,000 steps")
+    page = first.open("pretrain", size="3 layers × 128", length="6,000 steps")
     button(page, "Play").click()
     wait_state(page, "running", "waiting")
     run = run_id(page, "run")
@@ -234,13 +234,14 @@ def test_a_click_while_another_experiment_is_being_drawn_is_obeyed_and_drawn(vis
 
 def test_the_page_says_which_run_is_on_screen_when_the_controls_say_another(visitor):
     page = visitor.open("pretrain", seed="3", **SMALL)
-    expect(page.get_by_text("As in the paper, 2 × 64, seed 3. Not begun")).to_be_visible()
+    expect(page.get_by_text("As in the paper, 2 × 64, 300 steps, seed 3. Not begun")).to_be_visible()
     button(page, "One step").click()
     wait_state(page, "paused")
-    expect(page.locator(".js-plotly-plot").first.get_by_text("As in the paper, 2 × 64, seed 3")).to_be_visible()
+    chart = page.locator(".js-plotly-plot").first
+    expect(chart.get_by_text("As in the paper, 2 × 64, 300 steps, seed 3")).to_be_visible()
     page.get_by_label("Seed", exact=True).fill("4")
     page.get_by_label("Seed", exact=True).press("Enter")
-    expect(page.get_by_text("On screen is As in the paper, 2 × 64, seed 3.")).to_be_visible()
+    expect(page.get_by_text("On screen is As in the paper, 2 × 64, 300 steps, seed 3.")).to_be_visible()
     button(page, "Reset").click()
     wait_state(page, "none")
     expect(page.get_by_text("On screen is")).to_have_count(0)

@@ -8,7 +8,8 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.waiting import PATIENCE
+from tests.browser.runs import wait_state
+from tests.browser.waiting import PATIENCE, becomes
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -138,3 +139,24 @@ def test_wrong_key_and_wrong_code_change_nothing(new_visitor):
     page.get_by_text("there is no room ZZZZZ").wait_for()
     expect(teacher.page.locator(".bw-code")).to_have_text(code)
     stranger.no_traceback()
+
+
+def test_a_training_run_is_scrubbed_and_reset_for_the_class_too(new_visitor):
+    """What is clicked beside a run draws the run's part of the page alone; the class goes along all the same."""
+    teacher, student = new_visitor(), new_visitor()
+    student.open("tokens", room=open_room(teacher))
+    go_to(teacher, "Pre-train")
+    student.page.wait_for_url("**/pretrain*")
+    teacher.page.get_by_label("Length", exact=True).click()
+    teacher.page.get_by_role("option", name="300 steps").click()
+    teacher.page.get_by_role("button", name="Play", exact=True).click()
+    for one in (teacher, student):
+        wait_state(one.page, "done")
+    teacher.page.get_by_role("slider", name="Checkpoint").fill("0")
+    expect(student.page.locator(".film-step")).to_have_text("random start")
+    student.in_address("frame=0")
+    teacher.page.get_by_role("button", name="Reset", exact=True).click()
+    for one in (teacher, student):
+        wait_state(one.page, "none")
+        becomes(one.page, lambda one=one: "frame=" in one.page.url, False)
+        one.no_traceback()

@@ -16,7 +16,7 @@ from bert_core.training.live import desk as desks
 from bert_core.training.live import worker
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RunFolder, Status
-from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, from_json, to_json
+from bert_core.training.live.specs import PretrainSpec
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1800)
@@ -94,6 +94,20 @@ def test_a_trainer_that_does_not_listen_is_not_told_again_and_again_who_is_watch
     monkeypatch.setattr(type(desk._commands), "is_behind", property(lambda self: False))
     desk.look_once()
     assert [command["do"] for command in sent] == ["seen"]
+
+
+def test_every_run_that_waits_is_said_to_be_watched_at_each_look(desk, connected, monkeypatch):
+    connected |= {f"visitor {n}" for n in range(9)}
+    runs = [start(desk, owner, steps=3000) for owner in sorted(connected)]
+    send, sent = desk._send, []
+    monkeypatch.setattr(desk, "_send", lambda command: (sent.append(command), send(command)))
+    for _ in range(5):
+        wait_until(lambda: not desk._commands.is_behind)
+        with desk._lock:  # the desk's own look comes after it
+            sent.clear()
+            desk.look_once()
+            told = [command["run"] for command in sent if command["do"] == "seen"]
+        assert told == runs
 
 
 def test_a_root_that_was_cleaned_away_is_made_again_for_its_owner_alone(desk):
@@ -389,30 +403,6 @@ def test_a_run_needs_nothing_that_another_system_lacks(tmp_path, system):
                           env={**os.environ, "PYTHONPATH": home, "BOTH_WAYS_TRAINER_NICE": "0"}, capture_output=True,
                           text=True, check=False, timeout=PATIENCE)
     assert done.stdout == "done 40 \n", done.stderr
-
-
-# --- specs ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("spec", [PretrainSpec(), PretrainSpec(causal=True, rate=0.5), FinetuneSpec(way="last")])
-def test_specs_survive_the_trip(spec):
-    assert from_json(to_json(spec)) == spec
-
-
-@pytest.mark.parametrize("changes", [
-    {"steps": 0}, {"steps": 10**9}, {"steps": True}, {"width": 100}, {"layers": 5}, {"lr": float("nan")}, {"lr": 5.0},
-    {"rate": 1.0}, {"split": "50/50"}, {"nsp": 1}, {"seed": -1}, {"text": "/etc/passwd"}, {"batch": 1000},
-])
-def test_a_spec_out_of_bounds_is_refused_with_its_value(changes):
-    with pytest.raises(ValueError, match=next(iter(changes))):
-        PretrainSpec(**changes)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "9" * 5_000, '{"kind": "sing"}',
-                                  '{"kind": ["pretrain"]}', '{"kind": "pretrain", "shell": "x"}'])
-def test_what_is_no_spec_is_refused(text):
-    with pytest.raises(ValueError, match="spec|kind|knows no"):
-        from_json(text)
 
 
 def test_a_full_disk_is_said_and_leaves_no_folder(desk, monkeypatch):

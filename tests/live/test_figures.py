@@ -99,6 +99,11 @@ def test_confusion_is_shaded_by_row_and_shows_counts():
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
 
 
+def test_classes_named_by_numbers_stand_side_by_side_each_with_its_count():
+    figure = finetune.confusion_figure(np.array([[3, 1], [0, 4]]), ["1", "10"])
+    assert [figure.layout.xaxis.type, figure.layout.yaxis.type] == ["category"] * 2
+
+
 def test_calibration_puts_how_sure_on_x_and_how_right_on_y():
     found = calibration(np.array([[0.95, 0.05], [0.55, 0.45]]), np.array([0, 1]))
     figure = finetune.calibration_figure(found)
@@ -124,7 +129,7 @@ def test_attention_is_the_cls_row_averaged_over_heads():
     assert figure.data[0].z[1] == pytest.approx([0.4, 0.4, 0.2])
 
 
-@pytest.mark.parametrize("words", [1, 2, 5])
+@pytest.mark.parametrize("words", [0, 1, 2, 5])
 def test_few_words_have_a_place_too(words):
     vectors = np.random.default_rng(0).normal(size=(3, words, 8)).astype(np.float32)
     shots = [film.Shot(n, (), (), [], None, (), (), table, 0, 0) for n, table in enumerate(vectors)]

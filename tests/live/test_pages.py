@@ -7,6 +7,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from bert_core.training.live import tables
 from bert_core.training.live.folder import ENDED, RunFolder, Status
 from bert_core.training.live.specs import FinetuneSpec, PretrainSpec, to_json
 from bert_core.training.live.tables import Labelled, dataset
@@ -117,6 +118,29 @@ def test_an_address_that_was_on_its_way_while_a_run_was_reset_brings_it_not_back
     assert "run" not in at.query_params
 
 
+def test_after_reset_the_next_film_is_followed_from_its_start(monkeypatch, tmp_path):
+    desk = OneRun(tmp_path)
+    monkeypatch.setattr(training, "desk", lambda: desk)
+    at = visit("pretrain", run=desk.id, frame=0)  # the checkpoint that was looked at
+    at.button(key="reset").click().run()
+    assert 'data-state="none"' in said(at)
+    assert "frame" not in at.query_params
+
+
+@pytest.mark.parametrize(("size", "longest"), [("2 layers × 64", 6000), ("4 layers × 128", 3000),
+                                               ("2 layers × 256", 3000)])
+def test_a_size_is_offered_no_length_that_the_trainer_would_stop(size, longest):
+    at = visit("pretrain", size=size)
+    assert at.selectbox(key="length").options[-1] == f"{longest:,} steps"
+    assert ("would not end within the 240 seconds" in said(at)) == (longest < 6000)
+
+
+def test_an_upload_says_the_bound_that_its_table_has():
+    at = visit("finetune", task="Your own table")
+    (upload,) = at.get("file_uploader")
+    assert upload.proto.max_upload_size_mb * 2**20 == tables.MAX_BYTES
+
+
 def test_above_the_film_stands_what_the_last_held_out_measure_said(monkeypatch, tmp_path):
     desk = OneRun(tmp_path)
     monkeypatch.setattr(training, "desk", lambda: desk)
@@ -184,7 +208,8 @@ def test_runs_are_called_by_experiment_seed_and_what_departs():
              for entry in pretrain_runs.experiments().values()}
     assert found == {title: f"{title}, seed 3" for title in found}
     assert pretrain_runs.name_of(PretrainSpec(layers=3, text="own", steps=300)) == (
-        "As in the paper, 3 × 128, own text, seed 0")
+        "As in the paper, 3 × 128, 300 steps, own text, seed 0")
+    assert pretrain_runs.name_of(PretrainSpec(steps=6000)) == "As in the paper, 6,000 steps, seed 0"
     assert "causal" in pretrain_runs.status_line(PretrainSpec(causal=True))
 
 

@@ -235,3 +235,12 @@ def test_half_a_million_short_rows_are_not_read_to_their_end(row):
     with pytest.raises(ValueError, match="more than 20,000 rows; at most 2,000"):
         tables.read_table(data)
     assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(("labels", "ordered"), [
+    (["10", "1", "2"], ("1", "2", "10")), (["0.5", "-1", "+3"], ("-1", "0.5", "+3")), (["1", "01"], ("01", "1")),
+    (["no", "yes", "10"], ("10", "no", "yes")), (["nan", "2", "10"], ("10", "2", "nan")),
+])
+def test_classes_that_are_numbers_stand_by_their_size(labels, ordered):
+    rows = [tables.Labelled(f"text {label}", label) for label in labels]
+    assert tables.dataset("own", rows, rows).labels == ordered

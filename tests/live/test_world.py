@@ -6,7 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bert_core.training.live import levels, pairs, text, world
+from bert_core.training.live import film, levels, pairs, text, world
+from bert_core.training.live.folder import RunFolder
+from bert_core.training.live.pretraining import PretrainRun
+from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import Text
 from bert_core.training.packing import Example
 
@@ -104,3 +107,29 @@ def test_a_long_pair_is_cut_at_the_limit_from_its_longer_side():
     example = pairs.join_pair([9] * 100, [8] * 10, 0, lesson.special, 0)
     assert len(example.ids) == pairs.MAX_TOKENS
     assert (example.ids == 8).sum() == 10
+
+
+CHINESE = "".join(f"{a}在花园里看见了{b}。它跑了！" for a in "猫狗鸟马牛羊" for b in "猫狗鸟马牛羊")
+
+
+def test_sentences_that_no_blank_parts_are_sentences_too():
+    assert text.documents("猫来了。“狗走了！”谁？它。")[0] == ["猫来了。", "“狗走了！”", "谁？", "它。"]
+    split = text.split_text(text.check_text(CHINESE))
+    assert sum(map(len, (*split.train, *split.held_out))) == 72
+
+
+@pytest.mark.parametrize(("own", "words"), [
+    (CHINESE, {"猫", "花", "园"}), ("\n".join(f"{n} {n + 1} {n * n}" for n in range(60)), set()),
+    ("The cat saw 3 dogs. It ran to us. " * 20, {"cat", "saw", "dogs", "ran", "the"}),
+], ids=["Chinese", "numbers", "English"])
+def test_a_film_of_any_text_places_the_words_that_it_has(tmp_path, own, words):
+    folder = RunFolder(tmp_path)
+    folder.write("text.txt", text.check_text(own).encode())
+    spec = PretrainSpec(layers=1, width=64, heads=2, steps=1, batch=4, text="own")
+    PretrainRun(spec, folder)
+    shot = film.shoot(0, film.run_frame(folder, 0), "猫 [MASK] 7 the", spec)
+    assert words <= set(shot.words)
+    assert not {"it", "3", "。"} & set(shot.words)
+    assert shot.vectors.shape == (len(shot.words), 64)
+    assert bool(shot.words) == bool(words)
+    assert film.project([shot]).shape == (1, len(shot.words), 2)

@@ -58,6 +58,7 @@ def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
     def draw() -> None:
         now = training.current(RUN, FinetuneSpec.kind)
         buttons(now, spec, files)
+        say_other_table(now, spec, files)
         pictures(now, spec)
         if training.pace(now) != pace:
             st.rerun()
@@ -86,6 +87,16 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
             st.progress(min(1.0, run.status.step / run.status.steps))
 
 
+def say_other_table(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> None:
+    """Where the pictures are of another table than the one that the visitor gave."""
+    _, shown = shown_runs(run, spec)
+    if not files or shown is None or all(shown.folder.read_text(name) == text for name, text in files.items()):
+        return
+    going = run is not None and not run.status.ended and run.id != shown.id
+    notices.note("On screen is a run on another table. " + (
+        "Yours takes its place with its first epoch." if going else "Yours is learned from after Train."))
+
+
 def run_name(spec: FinetuneSpec) -> str:
     """What tells a run from the others of a visitor, in the words of its controls."""
     task = OWN if spec.task == "own" else task_words()[spec.task]["title"]
@@ -96,21 +107,22 @@ def begin(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Start a run; the ones before stay in the picture."""
     if training.begin(RUN, spec, files):
         state.set_param("epoch", None)
+        state.set_param(runs.BESIDE, None)  # from here on they are compared with this visitor's own
 
 
 # --- pictures ----------------------------------------------------------------
 
 
 def shown_runs(run: RunView | None, spec: FinetuneSpec) -> tuple[list[RunView], RunView | None]:
-    """The runs on the chosen task, and the one that is looked at: the present one or the latest."""
-    run = run if run is not None and run.spec.task == spec.task else None
-    together = runs.runs_of(spec.task, run)
-    return together, run or (together[-1] if together else None)
+    """The runs on the chosen task, and the one that is looked at: the present one once it has begun, or the latest."""
+    together = runs.runs_of(spec.task, run if run is not None and run.spec.task == spec.task else None)
+    return together, together[-1] if together else None
 
 
 def pictures(run: RunView | None, spec: FinetuneSpec) -> None:
     """The accuracy of each way, a sentence to try, and one closer look."""
     together, shown = shown_runs(run, spec)
+    runs.keep_beside(together, run)
     if not any(len(one.folder.arrays("curves")) for one in together):
         if spec.task != "own":
             what_it_reads(spec.task)
@@ -195,8 +207,7 @@ def keep_epoch(key: str, latest: str) -> None:
 
 def try_out(run: RunView) -> None:
     """One sentence at any epoch."""
-    words = task_words().get(run.spec.task, {"example": runs.data_of(run).test[0].text})
-    text = controls.text("Try a sentence", f"try_{run.spec.task}", words["example"], MAX_SENTENCE)
+    text = controls.text("Try a sentence", runs.sentence_key(run), runs.example(run), MAX_SENTENCE)
     epoch = epoch_of(run)
     if not run.folder.frames():
         return

@@ -10,7 +10,6 @@ from bert_core.figures import finetune as figures
 from bert_core.measures import classification
 from bert_core.trace import Trace
 from bert_core.training.live import classifier
-from bert_core.training.live.tables import task_words
 from ui import components, controls, notices, state, tables
 from ui.tables import Numbers
 from ui.training import RunView
@@ -94,8 +93,7 @@ def say_unmoved(run: RunView) -> None:
 def attention(run: RunView, epoch: int) -> None:
     """What [CLS] looks at in each layer for the sentence above, before and after."""
     say_unmoved(run)
-    words = task_words().get(run.spec.task, {"example": runs.data_of(run).test[0].text})
-    text = st.session_state.get(f"try_{run.spec.task}") or words["example"]
+    text = st.session_state.get(runs.sentence_key(run)) or runs.example(run)
     columns = st.columns(2, gap="large")
     for column, number, name in ((columns[0], run.folder.frames()[0], "before"), (columns[1], epoch, "after")):
         trace = classifier.try_sentence(runs.model_of(run, number), text)

@@ -1,34 +1,76 @@
-"""This visitor's fine-tuning runs: their examples and their classifiers at any epoch."""
+"""Fine-tuning runs on screen: which are compared, their examples, and their classifiers at any epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from bert_core.load import Loaded
 from bert_core.training.live import classifier
 from bert_core.training.live.folder import RunFolder
-from bert_core.training.live.specs import FinetuneSpec
-from bert_core.training.live.tables import Dataset, dataset, read_rows, shipped_task
-from ui import state, training, visitors
+from bert_core.training.live.specs import WAYS, FinetuneSpec
+from bert_core.training.live.tables import Dataset, dataset, read_rows, shipped_task, task_words
+from ui import rooms, state, training, visitors
 from ui.training import RunView
 
-#: Runs of this visitor that are drawn together.
-SHOWN_RUNS = 4
+#: Parameter of the address: ids of the runs that are drawn together with the present one.
+BESIDE = "beside"
 
 
 def runs_of(task: str, run: RunView | None) -> list[RunView]:
-    """This visitor's latest run of each way on a task, the present one last; of own tables only the last."""
-    ids = [*training.desk().runs(visitors.current(), FinetuneSpec.kind), *([run.id] if run else [])]
-    found: dict[str, RunView] = {}
-    for run_id in dict.fromkeys(ids):
-        one = training.look(run_id, FinetuneSpec.kind)
-        if one is not None and one.spec.task == task and (task != "own" or run is None or one.id == run.id):
-            found.pop(one.spec.way, None)
-            found[one.spec.way] = one
-    shown = SHOWN_RUNS if task != "own" else 1  # own tables differ, and so do their scores
-    return list(found.values())[-shown:]
+    """The latest run of each way on a task, the present one last; of own tables only one.
+
+    They are this visitor's, or those of a link or a room, which brings what it compares (BESIDE). Runs that have
+    not begun are left out while there is one to look at.
+    """
+    given = _on(task, [*state.param(BESIDE, _ids_of, ()), *([run.id] if run else [])])
+    are_mine = all(one.own for one in given) if given else rooms.following() is None
+    mine = training.desk().runs(visitors.current(), FinetuneSpec.kind) if are_mine else []
+    earlier = _on(task, [run_id for run_id in mine if run_id not in {one.id for one in given}])
+    found = [*earlier, *given]
+    found = [one for one in found if len(one.folder.arrays("curves"))] or found
+    if task == "own":  # own tables differ, and so do their scores
+        return [one for one in found if run is not None and one.id == run.id] or found[-1:]
+    latest: dict[str, RunView] = {}
+    for one in found:
+        latest.pop(one.spec.way, None)
+        latest[one.spec.way] = one
+    return list(latest.values())
+
+
+def _on(task: str, ids: Sequence[str]) -> list[RunView]:
+    """Those of the runs that are kept and were made on the task."""
+    views = [training.look(run_id, FinetuneSpec.kind) for run_id in dict.fromkeys(ids)]
+    return [one for one in views if one is not None and one.spec.task == task]
+
+
+def _ids_of(raw: str) -> tuple[str, ...]:
+    """Ids of runs out of the address, at most one for each way; ValueError if one is none."""
+    ids = tuple(map(training.run_id_of, raw.split(",")))
+    if len(ids) > len(WAYS):
+        raise ValueError(f"{len(ids)} runs are compared with none; at most {len(WAYS)} are")
+    return ids
+
+
+def keep_beside(together: Sequence[RunView], run: RunView | None) -> None:
+    """Put the runs that the present one is compared with into the address: a link or a room shows them too."""
+    ids = ",".join(one.id for one in together if run is None or one.id != run.id)
+    if st.query_params.get(BESIDE, "") != ids:
+        state.set_param(BESIDE, ids)
+
+
+def example(run: RunView) -> str:
+    """The sentence that is tried first."""
+    words = task_words().get(run.spec.task)
+    return words["example"] if words else data_of(run).test[0].text
+
+
+def sentence_key(run: RunView) -> str:
+    """Name of the tried sentence in the address: each task has its own, and so has each table of one's own."""
+    table = f"_{zlib.crc32((run.folder.read_text('test.tsv') or '').encode()):08x}" if run.spec.task == "own" else ""
+    return f"try_{run.spec.task}{table}"
 
 
 def epochs_of(run: RunView) -> int:

@@ -17,8 +17,9 @@ def upload() -> dict[str, str]:
     """The files of a run on an uploaded table; empty while there is none that can be used."""
     file = st.file_uploader(
         "A CSV or TSV with a header line: one column of texts, one of labels", type=["csv", "tsv", "txt"],
-        key="own_table", help=f"UTF-8, at most {tables.MAX_BYTES // 1000:,} kB, {tables.MAX_ROWS:,} rows, texts of "
-        f"{tables.MAX_TEXT} characters and {tables.MAX_READ // 1000} kB in all, {tables.MIN_CLASSES} to "
+        key="own_table", max_upload_size=tables.MAX_BYTES // 2**20,
+        help=f"UTF-8, at most {tables.MAX_BYTES // 2**20} MB, {tables.MAX_ROWS:,} rows, texts of {tables.MAX_TEXT} "
+        f"characters and {tables.MAX_READ // 1000} kB in all, {tables.MIN_CLASSES} to "
         f"{tables.MAX_CLASSES} classes with at least {tables.MIN_EACH} rows each.")
     if file is None:
         notices.note(f"Choose a table: at most {tables.MAX_ROWS:,} rows, and {tables.MAX_READ // 1000} kB of text in "

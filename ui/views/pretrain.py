@@ -12,16 +12,20 @@ import streamlit as st
 from bert_core.counting import counted
 from bert_core.training.live import film as filming
 from bert_core.training.live.folder import NoFrame
-from bert_core.training.live.specs import PretrainSpec
+from bert_core.training.live.specs import MAX_WORK_SECONDS, PretrainSpec
 from bert_core.training.live.text import check_text, decode_text
 from ui import components, controls, notices, state, training
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
 
 SENTENCE = "Anna the [MASK] bakes the bread in the [MASK]."
-SIZES = {"2 layers × 64": (2, 64), "2 layers × 128": (2, 128), "3 layers × 128": (3, 128), "4 layers × 128": (4, 128),
-         "2 layers × 256": (2, 256)}
+#: Layers, width, and the most steps that are offered: a step takes 10, 19, 29, 40 and 53 ms of a usual processor, and
+#: with a fifth to spare for a slower one they end within the trainer's time (`specs.MAX_WORK_SECONDS`).
+SIZES = {"2 layers × 64": (2, 64, 6000), "2 layers × 128": (2, 128, 6000), "3 layers × 128": (3, 128, 6000),
+         "4 layers × 128": (4, 128, 3000), "2 layers × 256": (2, 256, 3000)}
 LENGTHS = {"300 steps": 300, "1,000 steps": 1000, "3,000 steps": 3000, "6,000 steps": 6000}
+#: Megabytes of a text's file: 300,000 characters (`text.MAX_CHARACTERS`) have up to four bytes each.
+MAX_FILE_MB = 2
 #: Characters of the sentence in the film: more would not fit the map.
 MAX_SENTENCE = 160
 RUN, OVER = "run", "over"
@@ -34,14 +38,18 @@ def settings() -> PretrainSpec:
     titles = {entry["title"]: entry for entry in pretrain_runs.experiments().values()}
     chosen = titles[controls.choice("Experiment", list(titles), "experiment")]
     with controls.row():
-        size = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
-        steps = LENGTHS[controls.choice("Length", list(LENGTHS), "length", "3,000 steps", as_list=True)]
+        layers, width, most = SIZES[controls.choice("Size", list(SIZES), "size", "2 layers × 128", as_list=True)]
+        lengths = [name for name, steps in LENGTHS.items() if steps <= most]
+        steps = LENGTHS[controls.choice("Length", lengths, "length", "3,000 steps", as_list=True)]
         seed = int(controls.number("Seed", 0, 9999, "seed", 0))
         own, refused = own_text()
     st.session_state[GIVEN] = own
     if refused:
         notices.problem(refused)
-    spec = replace(PretrainSpec(), layers=size[0], width=size[1], steps=steps, seed=seed, **chosen["change"])
+    if len(lengths) < len(LENGTHS):
+        notices.note(f"This size has at most {lengths[-1]}: more would not end within the {MAX_WORK_SECONDS:.0f} "
+                     "seconds of the processor that a run gets.")
+    spec = replace(PretrainSpec(), layers=layers, width=width, steps=steps, seed=seed, **chosen["change"])
     ask_first(chosen)
     return replace(spec, text="own") if own else spec
 
@@ -64,7 +72,7 @@ def own_text() -> tuple[str | None, str]:
                               placeholder="Paste at least some hundred sentences. They stay on this server while "
                                           "you are here, and are not in the address.")
         beside = st.container()  # a phone shows no more of this than the field
-        file = st.file_uploader("or a .txt file in UTF-8", type=["txt"], key="own_file")
+        file = st.file_uploader("or a .txt file in UTF-8", type=["txt"], key="own_file", max_upload_size=MAX_FILE_MB)
         if file is None and not pasted.strip():
             return None, ""
         try:
@@ -118,7 +126,7 @@ def another_text(spec: PretrainSpec) -> bool:
 
 def underneath(run: RunView | None) -> RunView | None:
     """The run that is laid under the present one."""
-    run_id = st.session_state.get(f"_run_{OVER}") or state.param(OVER, training.run_id_of, "")
+    run_id = training.chosen(OVER)
     if not run_id or (run is not None and run.id == run_id):
         return None
     return training.look(run_id, PretrainSpec.kind)
@@ -165,12 +173,16 @@ def act(what: str, spec: PretrainSpec) -> None:
 
 
 def reset(run: RunView | None) -> None:
-    """Back to the random start; what the run left stays underneath, to compare with."""
+    """Back to the random start; what the run left stays underneath, to compare with.
+
+    The checkpoint that was looked at was that run's: the next one's film is followed from its start.
+    """
     if run is not None:
         if run.own and not run.status.ended:
             training.steer(run, "stop")
         training.remember(OVER, run.id)
     training.forget(RUN, PretrainSpec.kind)
+    state.set_param("frame", None)
 
 
 # --- the film ----------------------------------------------------------------

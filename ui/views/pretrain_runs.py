@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 
+from bert_core.counting import counted
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.world import TEACHING
 
@@ -24,10 +25,12 @@ def title_of(spec: PretrainSpec) -> str:
 
 
 def name_of(spec: PretrainSpec) -> str:
-    """A run's name: experiment and seed; size and text where they are not the default."""
+    """A run's name: experiment and seed; size, length and text where they are not the default."""
     start, parts = PretrainSpec(), [title_of(spec)]
     if (spec.layers, spec.width) != (start.layers, start.width):
         parts.append(f"{spec.layers} × {spec.width}")
+    if spec.steps != start.steps:
+        parts.append(counted(spec.steps, "step"))
     if spec.text == "own":
         parts.append("own text")
     return ", ".join([*parts, f"seed {spec.seed}"])

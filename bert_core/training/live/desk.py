@@ -262,6 +262,7 @@ class TrainingDesk:
         self._sweep()
         self._keep_within()
         now = time.monotonic()
+        listens = not (self._commands and self._commands.is_behind)  # before it is told of the first
         for run_id, entry in list(self._entries.items()):
             entry.tell()
             entry.watchers = {visitor for visitor in entry.watchers if self.alive(visitor)}
@@ -270,7 +271,7 @@ class TrainingDesk:
                 entry.owner_seen = now
             if entry.watchers or (is_there and not entry.left):
                 entry.last_seen = now
-                if not entry.ended and not (self._commands and self._commands.is_behind):
+                if not entry.ended and listens:
                     self._send({"do": "seen", "run": run_id})
             elif now - entry.last_seen > self.keep:
                 self._forget(run_id)

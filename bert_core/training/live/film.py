@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -25,6 +26,8 @@ from bert_core.training.live.world import read_world
 
 #: Guesses for a gap; words on the map, and of the small world so many of each kind.
 TOP, MAX_WORDS, EACH = 5, 60, 9
+#: Characters that are words by themselves, and that BERT's tokenizer parts from their neighbours.
+_IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _SPECIALS = {"cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "pad": "[PAD]", "unk": "[UNK]"}
 
 
@@ -123,13 +126,18 @@ def guesses(loaded: Loaded, trace: Trace) -> list[list[Guess]]:
 
 def word_vectors(loaded: Loaded, words: Sequence[str]) -> np.ndarray:
     """(W, D) rows of the word table."""
-    ids = torch.tensor([loaded.tokenizer.id_of(word) for word in words])
+    ids = torch.tensor([loaded.tokenizer.id_of(word) for word in words], dtype=torch.long)  # of no words: float
     return bert.word_vectors(loaded.model, ids).numpy()
 
 
 def project(shots: Sequence[Shot]) -> np.ndarray:
-    """(F, W, 2) places of the words: on the two main axes of the latest frame, so that words move and axes don't."""
+    """(F, W, 2) places of the words: on the two main axes of the latest frame, so that words move and axes don't.
+
+    W may be 0.
+    """
     tables = np.stack([shot.vectors for shot in shots])  # (F, W, D)
+    if not tables.shape[1]:  # they have no middle
+        return np.zeros((len(tables), 0, 2), dtype=np.float32)
     latest = tables[-1] - tables[-1].mean(axis=0)
     _, _, found = np.linalg.svd(latest, full_matrices=False)
     axes = np.zeros((2, tables.shape[-1]))  # a single word has but one, and stays in the middle
@@ -149,10 +157,13 @@ def world_groups() -> dict[str, str]:
 
 
 def shown_words(tokenizer: Tokenizer) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Words for the map of embeddings: those of the small world, or whole words of a text of one's own."""
+    """Words for the map of embeddings: those of the small world, or whole words of a text of one's own.
+
+    A text of numbers has none.
+    """
     known = {word: group for word, group in world_groups().items() if tokenizer.id_of(word) is not None}
     if len(known) < 20:
-        whole = [w for w in tokenizer.backend.get_vocab() if w.isalpha() and len(w) > 2]
+        whole = [w for w in tokenizer.backend.get_vocab() if w.isalpha() and (len(w) > 2 or _IDEOGRAPH.match(w))]
         known = dict.fromkeys(sorted(whole, key=tokenizer.id_of)[:MAX_WORDS], "word")
     order = sorted(known, key=lambda word: (known[word], word))
     return tuple(order), tuple(known[word] for word in order)

@@ -8,7 +8,7 @@ import itertools
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from bert_core.training.live.text import decode_text
 from bert_core.training.live.world import TEACHING
 
 #: Bounds of an upload.
-MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 1_000_000, 2000, 30
+MAX_BYTES, MAX_ROWS, MAX_COLUMNS = 2**20, 2000, 30
 MAX_TEXT, MAX_LABEL, MIN_EACH = 400, 40, 4
 #: Most pieces of a sentence that a run reads, specials included.
 MAX_PIECES = 96
@@ -32,6 +32,8 @@ MAX_READ = 160_000
 MIN_CLASSES, MAX_CLASSES = 2, 8
 #: The line by which Excel is told what parts the cells.
 _SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?\n', re.IGNORECASE)
+#: A label that is a number.
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 #: Share of an upload that is kept for the test.
 TEST_SHARE = 0.3
 
@@ -55,7 +57,7 @@ class Dataset:
     """A task's examples, those to learn from and those to be tested on.
 
     Attributes:
-        labels: class names, sorted; an example's class is its index.
+        labels: class names in their order (`in_order`); an example's class is its index.
     """
 
     name: str
@@ -121,8 +123,14 @@ def write_rows(rows: Sequence[Labelled]) -> str:
 
 def dataset(name: str, train: Sequence[Labelled], test: Sequence[Labelled]) -> Dataset:
     """Join the two parts; the labels are those that occur."""
-    labels = tuple(sorted({row.label for row in (*train, *test)}))
+    labels = in_order({row.label for row in (*train, *test)})
     return Dataset(name, labels, tuple(train), tuple(test))
+
+
+def in_order(labels: Collection[str]) -> tuple[str, ...]:
+    """Numbers by their size (1, 2, 10) where all are numbers, else by their letters."""
+    numbers = all(map(_NUMBER.fullmatch, labels))
+    return tuple(sorted(labels, key=lambda label: (float(label) if numbers else 0.0, label)))
 
 
 # --- uploads -----------------------------------------------------------------

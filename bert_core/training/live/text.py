@@ -23,6 +23,8 @@ from bert_core.training.live.world import TEACHING
 MAX_CHARACTERS, MIN_SENTENCES, MAX_SENTENCE = 300_000, 20, 400
 #: Words that stay whole, more than the shipped text has; and letters.
 MAX_WORDS, MAX_LETTERS = 1500, 200
+#: What ends a sentence where no blank follows, with the quotes and brackets that it closes.
+_FULL_STOP = re.compile(r"[。！？]+[」』”’）]*")
 #: Every so many-th document is held out.
 HELD_OUT_EVERY = 10
 #: Sentences of a document that is cut from one long text; and the fewest in a short text's.
@@ -88,7 +90,7 @@ def check_text(text: str) -> str:
 def documents(text: str) -> list[Document]:
     """Split at blank lines into documents, and these into sentences."""
     parts = re.split(r"\n\s*\n", text.replace("\r\n", "\n"))
-    split = [[s[:MAX_SENTENCE] for s in sentences(part)] for part in parts if part.strip()]
+    split = [[s[:MAX_SENTENCE] for s in sentences(_FULL_STOP.sub(r"\g<0>\n", part))] for part in parts if part.strip()]
     if len(split) < HELD_OUT_EVERY:  # one long text: every few sentences make a document
         split = _blocks([s for document in split for s in document])
     return [document for document in split if document]

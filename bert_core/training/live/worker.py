@@ -221,8 +221,10 @@ class Trainer:
             return
         if job.run.step >= job.run.steps:
             self._end(job, "done")
-        elif job.work > MAX_WORK_SECONDS or job.seconds > MAX_SECONDS:
-            self._end(job, "stopped", f"stopped after {job.seconds:.0f} seconds, the limit here")
+        elif job.work > MAX_WORK_SECONDS:
+            self._end(job, "stopped", f"{MAX_WORK_SECONDS:.0f} seconds of the processor are the limit here")
+        elif job.seconds > MAX_SECONDS:
+            self._end(job, "stopped", f"{MAX_SECONDS:.0f} seconds of training are the limit here")
         elif job.run.step >= job.goal:
             self._pause(job)
         elif time.monotonic() - job.reported > REPORT_EVERY:

@@ -1,0 +1,147 @@
+"""Which runs a page shows: a visitor's own, or those of a link or a room, and those that have something to show."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from bert_core.serving.rooms import View
+from bert_core.training.live.desk import TrainingDesk
+from bert_core.training.live.finetuning import FinetuneRun
+from bert_core.training.live.folder import Status
+from bert_core.training.live.specs import FinetuneSpec, PretrainSpec
+from bert_core.training.live.tables import Labelled, write_rows
+from tests.payloads import said, table_rows, visit
+from ui import rooms, training
+from ui.views import finetune as training_page
+
+NAMES = ("Anna", "Bruno", "Carla", "David", "Emma", "Felix")
+
+
+def own_table(verb: str) -> dict[str, str]:
+    """The files of a run on six rows of two classes."""
+    rows = [Labelled(f"{name} {verb} {'well' if n % 2 else 'badly'}.", str(n % 2)) for n, name in enumerate(NAMES)]
+    return {"train.tsv": write_rows(rows[:4]), "test.tsv": write_rows(rows[4:])}
+
+
+def trained(desk: TrainingDesk, visitor: str, way: str = "full", task: str = "topic", files=None) -> str:
+    """A run that is done: its rows were read once."""
+    spec = FinetuneSpec(task, way, epochs=1, batch=32)
+    run_id = desk.start(visitor, spec, files)
+    folder = desk.watch(visitor, run_id)
+    run = FinetuneRun(spec, folder)
+    while run.step < run.steps:
+        run.advance()
+    run.report()
+    folder.set_status(Status("done", run.steps, run.steps, seconds=1.0))
+    return run_id
+
+
+def compared(at: AppTest) -> set[str]:
+    """The ways of learning, and what stands beside them, in the table of the accuracies."""
+    return {row[0] for row in table_rows(at, "Right on the test set")}
+
+
+@pytest.fixture
+def desk(monkeypatch, tmp_path):
+    """A desk whose trainer never listens: runs wait."""
+    made = TrainingDesk(lambda _visitor: True, tmp_path)
+    monkeypatch.setattr(made, "_send", lambda _command: None)
+    monkeypatch.setattr(made, "_running_process", lambda: None)
+    monkeypatch.setattr(training, "desk", lambda: made)
+    as_visitor(monkeypatch, "ann")
+    yield made
+    made.close()
+
+
+def as_visitor(monkeypatch, name: str) -> None:
+    """Who opens pages from now on."""
+    monkeypatch.setattr(training.visitors, "current", lambda: name)
+
+
+@pytest.fixture
+def show():
+    """show(page, parameters): what the teacher's page has in its address; `show.code` is the room's."""
+    code, key = rooms.registry().open()
+
+    def show(page: str, **parameters: str) -> None:
+        rooms.registry().show(code, key, View(page, (), tuple(parameters.items())))
+
+    show.code = code
+    yield show
+    rooms.registry().close(code, key)
+
+
+def test_after_the_teachers_reset_the_class_sees_the_random_start_and_nobody_their_own_run(desk, show, monkeypatch):
+    run = desk.start("teacher", PretrainSpec(seed=5))
+    show("pretrain", run=run)
+    student = visit("pretrain", room=show.code)
+    assert "seed 5. Starting" in said(student)
+    own = desk.start("student", PretrainSpec(seed=7))
+    as_visitor(monkeypatch, "student")
+    show("pretrain", over=run)
+    student.run()
+    assert "Not begun: you see the random start." in said(student)
+    assert "run" not in student.query_params
+    student.query_params["run"] = run  # of a look that was on its way
+    assert "Not begun: you see the random start." in said(student.run())
+    student.button(key="_let_go").click().run()
+    assert "seed 7. Starting" in said(student)
+    assert student.query_params["run"] == own
+
+
+def test_a_run_cancelled_before_it_began_leaves_the_finished_one_on_screen(desk):
+    done = trained(desk, "ann", "frozen")
+    cancelled = desk.start("ann", FinetuneSpec("topic", "frozen", seed=1))
+    at = visit("finetune", tune=cancelled, way="Head only")
+    for status in (Status("waiting", place=2), Status("stopped")):
+        desk.watch("ann", cancelled).set_status(status)
+        at.run()
+        assert compared(at) == {"Head only", "bag of words", "LSTM", "chance"}
+        assert at.text_input(key="try_topic").value
+    assert "Topic, head only, seed 0. Done: " in said(at)
+    assert at.query_params["beside"] == done
+
+
+def test_a_class_and_a_link_see_all_the_runs_that_are_compared_and_none_of_their_own(desk, show, monkeypatch):
+    ways = {way: trained(desk, "ann", way) for way in ("frozen", "last")}
+    teacher = visit("finetune", tune=ways["last"])
+    everything = {"Head only", "Last two layers", "bag of words", "LSTM", "chance"}
+    assert compared(teacher) == everything
+    as_visitor(monkeypatch, "ben")
+    own = trained(desk, "ben", "scratch")
+    address = {key: teacher.query_params[key] for key in ("tune", "beside")}
+    assert compared(visit("finetune", **address)) == everything
+    student = visit("finetune", room=show.code)
+    show("finetune", **address)
+    assert compared(student.run()) == everything
+    show("finetune")
+    assert "Nothing trained on this task yet" in said(student.run())
+    student.button(key="_let_go").click().run()
+    assert "From scratch" in compared(student)
+    assert all(desk.owns("ann", run) for run in ways.values())
+    assert desk.owns("ben", own)
+
+
+@pytest.mark.parametrize("beside", ["x", "ab" * 16, ",".join(["ab" * 16] * 9)])
+def test_runs_of_an_address_that_are_none_are_left_out(desk, beside):
+    assert "Nothing trained on this task yet" in said(visit("finetune", beside=beside))
+
+
+def test_another_table_than_that_of_the_run_on_screen_is_said_and_brings_its_own_sentence(desk, monkeypatch):
+    first = trained(desk, "ann", task="own", files=own_table("reads"))
+    files = own_table("reads")
+    monkeypatch.setattr(training_page.finetune_table, "upload", lambda: files)
+    at = visit("finetune", task="Your own table", tune=first)
+    (sentence,) = [field for field in at.text_input if field.label == "Try a sentence"]
+    assert sentence.value == "Emma reads badly."
+    assert "another table" not in said(at)
+    files = own_table("sings")
+    assert "Yours is learned from after Train" in said(at.run())
+    waiting = desk.start("ann", FinetuneSpec("own"), files)
+    at.query_params["tune"] = waiting
+    assert "Yours takes its place" in said(at.run())
+    at.query_params["tune"] = trained(desk, "ann", task="own", files=files)
+    assert "another table" not in said(at.run())
+    (sentence,) = [field for field in at.text_input if field.label == "Try a sentence"]
+    assert sentence.value == "Emma sings badly."
