@@ -71,7 +71,8 @@ def is_answered(message: BackMsg, kind_of: Callable[[str], str | None] = lambda 
 def _is_bounded(widget: WidgetState, wanted: str | None) -> bool:
     """Whether its value can be read, and is of the kind `wanted`, if any is."""
     kind = widget.WhichOneof("value")
-    if kind is not None and wanted not in (None, kind):  # none at all: the field is empty
+    is_its_kind = wanted in (None, kind) or (wanted, kind) == ("double_value", "int_value")  # a field of whole numbers
+    if kind is not None and not is_its_kind:  # none at all: the field is empty
         return False
     if kind == "string_value" and len(widget.string_value) > MOST:
         widget.string_value = widget.string_value[:MOST]

@@ -75,13 +75,16 @@ def test_a_text_that_no_page_would_read_whole_is_not_kept_whole():
     assert message.rerun_script.widget_states.widgets[0].string_value == "a" * messages.MOST
 
 
-@pytest.mark.parametrize(("value", "heard"), [
-    ({"string_value": "the dog"}, True), ({}, True), ({"int_value": 3}, False), ({"bytes_value": b"dog"}, False),
+@pytest.mark.parametrize(("kind", "value", "heard"), [
+    ("string_value", {"string_value": "the dog"}, True), ("string_value", {}, True),
+    ("string_value", {"int_value": 3}, False), ("string_value", {"bytes_value": b"dog"}, False),
+    ("double_value", {"double_value": 3.5}, True), ("double_value", {"string_value": "3"}, False),
+    ("double_value", {"int_value": 3}, True),  # of a field of whole numbers
 ])
-def test_a_value_of_another_kind_than_its_widgets_reaches_no_session(monkeypatch, value, heard):
+def test_a_value_of_another_kind_than_its_widgets_reaches_no_session(monkeypatch, kind, value, heard):
     """Streamlit would keep it, and each later run of that session would end by a TypeError."""
     came, state = [], SessionState()
-    state._new_widget_state.set_widget_metadata(WidgetMetadata("w", str, str, "string_value"))
+    state._new_widget_state.set_widget_metadata(WidgetMetadata("w", str, str, kind))
     monkeypatch.setattr(AppSession, "handle_backmsg", lambda _self, message: came.append(message))
     messages.bound()
     AppSession.handle_backmsg(SimpleNamespace(_session_state=state), run_with(**value))
