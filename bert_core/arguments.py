@@ -1,10 +1,30 @@
-"""Numbers of the command line: each fits, or one line says which do."""
+"""Arguments of the command line: each fits, or one line says what does."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+
+class UsageError(ValueError):
+    """The command line is not understood; the message is one line."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse without its usage dump and its own exit code."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Write the help; unlike argparse's own, it says so if it can't."""
+        (file or sys.stdout).write(self.format_help())
 
 
 def number(what: str, kind: type, fits: Callable[[float], bool]) -> Callable[[str], float]:

@@ -15,9 +15,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from bert_core.arguments import COUNT
+from bert_core.arguments import COUNT, Parser, UsageError
 from bert_core.counting import counted
 
 if TYPE_CHECKING:
@@ -31,17 +31,6 @@ TRAINING = {
     "evaluate": "measure a model on held-out data",
     "export": "write a model as a folder that transformers opens",
 }
-
-
-class UsageError(ValueError):
-    """The command line is not understood; the message is one line."""
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse without its usage dump and its own exit code."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
 
 
 @dataclass(frozen=True)
@@ -281,7 +270,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         _ready_streams()
         try:
-            print(_train(argv) if argv and argv[0] in TRAINING else _answer_to(read_arguments(argv)))
+            said = _train(argv) if argv and argv[0] in TRAINING else _answer_to(read_arguments(argv))
+            if said is not None:
+                print(said)
         finally:
             _flush()  # --help too, which ends by SystemExit
         return 0
@@ -323,14 +314,16 @@ def _in_a_line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-def _train(argv: Sequence[str]) -> str:
-    """Run one of training's own commands."""
+def _train(argv: Sequence[str]) -> str | None:
+    """Run one of training's own commands; what it prints, None where another process prints it for all."""
     from bert_core.training.commands import add_parsers
 
     parser = Parser(prog="python -m bert_core", allow_abbrev=False)
     add_parsers(parser.add_subparsers(dest="command", required=True, parser_class=Parser))
     args = parser.parse_args(argv)
     found = args.run(args)
+    if found is None:
+        return None
     return _json(found) if args.json else _show_results(found)
 
 

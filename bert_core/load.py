@@ -186,7 +186,8 @@ def parse_config(values: Mapping[str, Any]) -> BertConfig:
 
 def find_tokenizer(folder: Path, config: BertConfig, has_segments: bool) -> Tokenizer:
     """The folder's own tokenizer; shipped models, and low-rank updates of them, share one that stands beside them."""
-    shares = folder.parent == SHIPPED or ("shared_from" in config.extra and not (folder / "vocab.txt").exists())
+    updates = "shared_from" in config.extra and not (folder / "vocab.txt").exists()
+    shares = updates or folder.resolve().parent == SHIPPED.resolve()
     if shares and not (folder / "tokenizer.json").exists():
         folder = SHIPPED
     if (folder / "tokenizer.json").exists() or ((folder / "vocab.txt").exists() and is_word_piece(folder)):

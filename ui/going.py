@@ -71,8 +71,7 @@ def _take_on(view: View, page: str) -> None:
     fresh = _fresh(view, st.session_state.get(_CAME, False) or view.page != page)
     if view.page != page:
         st.session_state[_GOING], st.session_state[_CAME] = view, True
-        left = bound_keys(page)  # by which Streamlit lets nothing be set until this page is left
-        free = {key: value for key, value in (*fresh.items(), *view.parameters) if key not in left}
+        free = {key: value for key, value in (*fresh.items(), *view.parameters) if not _is_held(key)}
         # By its name: the bare address has a page of its own, with the same script.
         st.switch_page(st.Page(f"pages/{view.page}.py", url_path=view.page), query_params=free)
     for key, value in view.widgets:
@@ -80,14 +79,14 @@ def _take_on(view: View, page: str) -> None:
         st.session_state[key] = list(value) if isinstance(value, tuple) else value
     bound = bound_keys(page)
     wanted = {key: value for key, value in view.parameters if key not in bound}
-    for key in [k for k in st.query_params if k not in wanted and k not in bound and k not in OWN]:
+    for key in [k for k in st.query_params if k not in wanted and k not in OWN and k not in bound and not _is_held(k)]:
         take_out(key)
     for key, value in wanted.items():
         st.session_state.pop(f"_out_{key}", None)
         st.session_state[f"_set_{key}"] = value
         st.query_params[key] = value
     for key, value in fresh.items():
-        if key not in st.query_params:
+        if key not in st.query_params and not _is_held(key):
             st.query_params[key] = value
 
 
@@ -95,6 +94,18 @@ def take_out(key: str) -> None:
     """Take a parameter out of the address, and note when: a browser may still send the address that it had before."""
     st.session_state[f"_out_{key}"] = (st.query_params[key], time.monotonic())
     del st.query_params[key]
+
+
+def _is_held(key: str) -> bool:
+    """Whether Streamlit lets nothing be set under this key: a widget of what is on the screen still has it.
+
+    Also one of a page that the visitor has just left: the frame's go on until the run of the next one ends.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return False
+    with context.session_state.query_params() as address:
+        return address.is_bound(key)
 
 
 def _fresh(view: View, from_elsewhere: bool) -> dict[str, str | list[str]]:

@@ -2,13 +2,18 @@
 
 Streamlit clears everybody's caches for whoever asks for that, and there the
 rooms, the training runs and the visitors of this server are kept. It takes a
-text of 25 MB for a field, and reads a component's message without a bound.
+text of 25 MB for a field, and reads a component's message without a bound. A
+value of another kind than its widget's it keeps, and every later run of that
+session fails by it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +25,10 @@ ANSWERED = frozenset({"rerun_script", "stop_script", "app_heartbeat", "file_urls
 OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})
 #: Most characters of a field, more than any page takes, and of a component's message; most bytes of all together.
 MOST, MOST_OF_A_MESSAGE, MOST_BYTES = 400_000, 100_000, 4 * 2**20
+#: Most widgets that a message speaks of; pages have some dozens, and a browser that comes back names its old ones.
+MOST_WIDGETS = 1000
+#: What Streamlit calls a part of a page that runs alone; the log repeats the name.
+FRAGMENT = re.compile(r"[\w-]{0,64}", re.ASCII)
 
 
 def bound() -> None:
@@ -30,32 +39,54 @@ def bound() -> None:
         now = AppSession.handle_backmsg
 
         def handle_backmsg(self: Any, message: BackMsg) -> None:
-            if is_answered(message):
+            if is_answered(message, lambda widget: _kind_of(self, widget)):
                 now(self, message)
 
         AppSession.handle_backmsg = handle_backmsg
 
 
-def is_answered(message: BackMsg) -> bool:
-    """Whether it may be handled; a field's text that is too long is cut in it, as it would be by its page."""
+def _kind_of(session: Any, widget: str) -> str | None:
+    """Kind of value that a widget of this session has, None where it isn't known: its page has yet to draw it."""
+    with contextlib.suppress(AttributeError, KeyError):
+        return session._session_state._new_widget_state.widget_metadata[widget].value_type
+    return None
+
+
+def is_answered(message: BackMsg, kind_of: Callable[[str], str | None] = lambda _: None) -> bool:
+    """Whether it may be handled; a field's text that is too long is cut in it, as it would be by its page.
+
+    Args:
+        kind_of: id of a widget -> the kind of its value, None where it isn't known.
+    """
     kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
         return message.backend_operation_request.WhichOneof("payload") in OPERATIONS
-    bounded = all(_is_bounded(widget) for widget in message.rerun_script.widget_states.widgets)
-    return kind in ANSWERED and bounded and message.ByteSize() <= MOST_BYTES
+    widgets = message.rerun_script.widget_states.widgets
+    return (kind in ANSWERED and len(widgets) <= MOST_WIDGETS
+            and FRAGMENT.fullmatch(message.rerun_script.fragment_id) is not None
+            and all(_is_bounded(widget, kind_of(widget.id)) for widget in widgets)
+            and message.ByteSize() <= MOST_BYTES)
 
 
-def _is_bounded(widget: WidgetState) -> bool:
+def _is_bounded(widget: WidgetState, wanted: str | None) -> bool:
+    """Whether its value can be read, and is of the kind `wanted`, if any is."""
     kind = widget.WhichOneof("value")
+    is_its_kind = wanted in (None, kind) or (wanted, kind) == ("double_value", "int_value")  # a field of whole numbers
+    if kind is not None and not is_its_kind:  # none at all: the field is empty
+        return False
     if kind == "string_value" and len(widget.string_value) > MOST:
         widget.string_value = widget.string_value[:MOST]
+    if not all(map(math.isfinite, (widget.double_value, *widget.double_array_value.data))):
+        return False
     return kind not in ("json_value", "json_trigger_value") or _can_be_read(getattr(widget, kind))
 
 
 def _can_be_read(text: str) -> bool:
     """Whether a component's message is JSON at all; too many brackets or digits are more than Python reads."""
+    if len(text) > MOST_OF_A_MESSAGE:
+        return False
     try:
-        json.loads(text[:MOST_OF_A_MESSAGE])
+        json.loads(text)
     except (ValueError, RecursionError):
         return False
     return True

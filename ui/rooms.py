@@ -52,7 +52,8 @@ def following() -> tuple[str, str] | None:
 
 
 def open_room() -> None:
-    """Open a room and control it."""
+    """Open a room and control it; who teaches follows nobody."""
+    let_go()
     with _trying():
         st.session_state["_teaching"] = registry().open(visitors.current())
 
@@ -61,6 +62,7 @@ def take_control(code: str, key: str) -> None:
     """Control a room again with its key, after a reload say."""
     with _trying():
         room = registry().teacher_state(code, key)
+        let_go()
         st.session_state["_teaching"] = (room.code, key)
 
 
@@ -86,13 +88,23 @@ def end_poll() -> None:
 
 
 def join(code: str) -> None:
-    """Follow a room."""
+    """Follow a room; not as a teacher, whose class would be taken along."""
     let_go()
     with _trying():
+        if teaching() is not None:
+            _stay_alone(code)
+            return
         seat = registry().join(code, visitors.current())
         st.session_state["_following"] = (tidy_code(code), seat)
         state.set_param(ADDRESS, tidy_code(code))
         st.session_state.pop("_room_view", None)  # whoever wandered off goes along again at once
+
+
+def _stay_alone(code: str) -> None:
+    """RoomError for another room than the one that is controlled; a teacher who opens the class's link sees its own."""
+    own, other = teaching()[0], tidy_code(code)
+    if other != own:
+        raise RoomError(f"you control room {own}; end it to follow room {other}")
 
 
 def let_go() -> None:

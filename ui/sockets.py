@@ -1,6 +1,6 @@
 """What would be an error to Streamlit and is nobody's, without a traceback in the log.
 
-First of all a tab that closes while its page is still being sent.
+First of all a tab that closes while its page is still being sent, and one that sends text, where Streamlit reads bytes.
 
 Streamlit's socket takes a failed send for a broken protocol: its next look for a
 message raises, and the server logs that as a crash (seen in 1.67). So what is
@@ -34,6 +34,9 @@ class DropWhatComesTooLate:
         async def receive_and_note() -> Message:
             nonlocal gone
             message = await receive()
+            if message["type"] == "websocket.receive" and message.get("bytes") is None:
+                await send_if_there({"type": "websocket.close", "code": 1003})
+                message = {"type": "websocket.disconnect", "code": 1003}
             gone = gone or message["type"] == "websocket.disconnect"
             return message
 

@@ -10,15 +10,30 @@ import contextlib
 import functools
 import sys
 
+import streamlit as st
 from starlette.exceptions import HTTPException
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from ui import visitors
 
+#: Streamlit's cookie against forged requests.
+XSRF_COOKIE = "_streamlit_xsrf"
 #: Files and bytes of a session: its newest ones. A page asks for one file, and leaves it behind when it is left.
 FILES, BYTES = 4, 12 * 2**20
 #: Bytes of all sessions together.
 MOST = 256 * 2**20
+
+
+def why_not() -> str:
+    """Why this browser's files are refused, in a line; '' where they are taken.
+
+    Streamlit compares a number in a cookie with one in the request, so that no other site can send a file for a
+    visitor; without the cookie the uploader would say no more than "403".
+    """
+    is_asked_for = st.context.headers and st.get_option("server.enableXsrfProtection")  # no headers: no browser
+    if not is_asked_for or XSRF_COOKIE in st.context.cookies:
+        return ""
+    return "No file can be uploaded: your browser keeps no cookies of this site. Allow them, then reload the page."
 
 
 def bound() -> None:

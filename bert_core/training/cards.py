@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bert_core.counting import counted
+from bert_core.training.corpus import parse_mix
 from bert_core.training.flags import OF_A_SITTING, defaults
 
 START = ("all-MiniLM-L6-v2 (Apache-2.0; 6 layers, 12 heads, 384 wide), a published sentence encoder, "
@@ -160,14 +161,26 @@ def _data(run: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _read_of_each(run: Mapping[str, Any]) -> dict[str, float]:
-    """Source -> word pieces of it that were read in all sittings, by the mix that each sitting's command tells."""
+    """Source -> word pieces of it that were read in all sittings, by the mix that each sitting's command tells.
+
+    Raises:
+        ValueError: a command tells none; which sources shared equally stands in no record.
+    """
     read: dict[str, float] = {}
     for sitting in sittings(run, ""):
-        words = shlex.split(sitting["command"])
-        for item in words[words.index("--mix") + 1].split(","):
-            name, share = item.split("=")
-            read[name] = read.get(name, 0.0) + float(share) * sitting["tokens"]
+        mix = _flag(sitting["command"], "--mix")
+        if mix is None:
+            raise ValueError(f"the card can't say what was read: {sitting['command']!r} names no --mix")
+        names = [item.partition("=")[0].strip() for item in mix.split(",")]
+        for name, share in parse_mix(mix, names).items():
+            read[name] = read.get(name, 0.0) + share * sitting["tokens"]
     return read
+
+
+def _flag(command: str, name: str) -> str | None:
+    """What a command line says of a flag, None where it doesn't."""
+    words = shlex.split(command)
+    return words[words.index(name) + 1] if name in words else None
 
 
 def command(run: Mapping[str, Any]) -> str:
@@ -176,8 +189,9 @@ def command(run: Mapping[str, Any]) -> str:
     always = [key for key in ALWAYS_SHOWN[verb] if run.get(key) is not None]
     changed = [key for key, default in defaults(verb).items()
                if key not in (*ALWAYS_SHOWN[verb], *OF_A_SITTING) and run.get(key, default) != default]
-    flags = [f"--{key.replace('_', '-')}" + ("" if run[key] is True else f" {run[key]}") for key in always + changed]
-    return " ".join(["python -m bert_core", verb, *flags])
+    words = [(f"--{key.replace('_', '-')}", *(() if run[key] is True else (str(run[key]),)))
+             for key in always + changed]
+    return f"python -m bert_core {verb} {' '.join(shlex.join(one) for one in words)}"
 
 
 def _scores(score: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -205,28 +219,30 @@ def to_markdown(found: Mapping[str, Any]) -> str:
 
 
 def _made(found: Mapping[str, Any]) -> list[str]:
-    """The start, what was read in all, then every sitting with its machine and command."""
-    lines = [f"- Start: {found['start']}"]
-    sizes = [_size(sitting, found) for sitting in found["sittings"]]
-    if len(sizes) > 1:
-        read, what = sum(number for number, _ in sizes), sizes[0][1]
-        base = f", on the {found['start']} of its day" if what == "rows" else ""
-        lines.append(f"- Read in all: {read:,} {what} in {len(sizes)} sittings, "
-                     f"each from where the last one ended{base}")
-    for sitting, (number, what) in zip(found["sittings"], sizes, strict=True):
+    """The start, how many sittings there were, then each with its machine and command."""
+    lines, sittings = [f"- Start: {found['start']}"], found["sittings"]
+    if len(sittings) > 1:
+        one_by_one = f"{len(sittings)} sittings, each from where the last one ended"
+        if sittings[0]["tokens"]:
+            lines.append(f"- Read in all: {sum(one['tokens'] for one in sittings):,} word pieces in {one_by_one}")
+        else:  # rows of one file, which the sittings share
+            lines.append(f"- Trained in {one_by_one}, on the {found['start']} of its day")
+    for sitting in sittings:
         lines += [
-            f"- Read: {number:,} {what} in {sitting['steps']:,} steps, seed {sitting['seed']}",
+            f"- Read: {_read(sitting, found)} in {sitting['steps']:,} steps, seed {sitting['seed']}",
             f"- Machine: {sitting['hardware']}; {_minutes(sitting['seconds'])}",
             f"- Command: `{sitting['command']}`",
         ]
     return lines
 
 
-def _size(sitting: Mapping[str, Any], found: Mapping[str, Any]) -> tuple[int, str]:
-    """How much one sitting read, and of what."""
+def _read(sitting: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """How much one sitting read: pieces, or rows and how often all of them."""
     if sitting["tokens"]:
-        return sitting["tokens"], "word pieces"
-    return sitting.get("rows", found["rows"]), "rows"
+        return f"{sitting['tokens']:,} word pieces"
+    passes = float(_flag(sitting["command"], "--epochs") or defaults("finetune")["epochs"])
+    times = "1 pass" if passes == 1 else f"{passes:g} passes"
+    return f"{times} over {counted(sitting.get('rows', found['rows']), 'row')}"
 
 
 def write_card(folder: Path, found: Mapping[str, Any]) -> None:

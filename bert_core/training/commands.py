@@ -28,7 +28,7 @@ def _add_pretrain(subparsers: argparse._SubParsersAction) -> None:
     parser.set_defaults(run=_pretrain)
 
 
-def _pretrain(args: argparse.Namespace) -> dict:
+def _pretrain(args: argparse.Namespace) -> dict | None:
     keep_freed_memory()
     from bert_core.training.runs import pretrain
 

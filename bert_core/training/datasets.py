@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -91,12 +92,13 @@ def find(data: str | Path, task: str, training: bool = False) -> Path:
 
 
 @contextmanager
-def reading(path: Path, what: str) -> Iterator[None]:
-    """ValueError with one line where a file turns out to be of another form than `what`."""
+def reading(path: Path, what: str, line: int | None = None) -> Iterator[None]:
+    """ValueError with one line where a file, or a line of it, turns out to be of another form than `what`."""
     try:
         yield
-    except (LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path.name} is not in the form of {what} ({type(error).__name__}: {error})") from None
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        where = path.name if line is None else f"{path.name}, line {line},"
+        raise ValueError(f"{where} is not in the form of {what} ({type(error).__name__}: {error})") from None
 
 
 def every(rows: Sequence[T], limit: int | None, path: Path) -> list[T]:
@@ -129,14 +131,24 @@ def read_cola(path: Path) -> list[Labelled]:
 
 def read_stsb(path: Path) -> list[SentencePair]:
     rows = [line.split("\t") for line in read_text(path).split("\n") if line.strip()]
-    return [SentencePair(_field(r, 5, path), _field(r, 6, path), float(_field(r, 4, path))) for r in rows]
+    return [SentencePair(_field(r, 5, path), _field(r, 6, path), _score(r, path)) for r in rows]
+
+
+def _score(row: Sequence[str], path: Path) -> float:
+    """How alike two sentences are, in a line's fifth column."""
+    value = _field(row, 4, path)
+    with suppress(ValueError):
+        if math.isfinite(score := float(value)):
+            return score
+    raise ValueError(f"{path.name}: the score of a line is {value[:40]!r}; it must be a number: {' '.join(row)[:60]!r}")
 
 
 def _class(row: Sequence[str], path: Path) -> int:
     """Of two, in a line's second column."""
     value = _field(row, 1, path).strip()
     if value not in ("0", "1"):
-        raise ValueError(f"{path.name}: the label of a line is {value[:40]!r}; it must be 0 or 1")
+        raise ValueError(f"{path.name}: the label of a line is {value[:40]!r}; it must be 0 or 1: "
+                         f"{' '.join(row)[:60]!r}")
     return int(value)
 
 
@@ -170,10 +182,11 @@ def _tag(row: Sequence[str], path: Path) -> str:
 
 def read_squad(path: Path) -> list[Question]:
     """SQuAD 1.1 (Rajpurkar et al. 2016, arXiv 1606.05250)."""
+    text = read_text(path)
     with reading(path, "SQuAD 1.1"):
-        found = [Question(qa["id"], qa["question"], paragraph["context"],
-                          tuple((answer["text"], int(answer["answer_start"])) for answer in qa["answers"]))
-                 for article in json.loads(read_text(path))["data"]
+        found = [Question(qa["id"], _words(qa["question"]), _words(paragraph["context"]),
+                          tuple((_words(answer["text"]), int(answer["answer_start"])) for answer in qa["answers"]))
+                 for article in json.loads(text)["data"]
                  for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
     if not all(question.answers for question in found):
         raise ValueError(f"{path.name} has questions without an answer; SQuAD 1.1 has none of these")
@@ -182,7 +195,7 @@ def read_squad(path: Path) -> list[Question]:
 
 def _words(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"a sentence is {value!r}")
+        raise TypeError(f"a text is {repr(value)[:60]}")
     return value
 
 
@@ -191,14 +204,19 @@ def read_blimp(folder: Path, per_rule: int | None = None) -> list[MinimalPair]:
     files = sorted(folder.glob("*.jsonl")) if folder.is_dir() else [folder]
     pairs = []
     for file in files:
-        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-        with reading(file, "BLiMP"):
-            pairs += [MinimalPair(_words(r["sentence_good"]), _words(r["sentence_bad"]), file.stem)
-                      for r in every(rows, per_rule, file)]
+        lines = [(number, line) for number, line in enumerate(read_text(file).split("\n"), start=1) if line.strip()]
+        pairs += [_minimal_pair(number, line, file) for number, line in every(lines, per_rule, file)]
     return pairs
+
+
+def _minimal_pair(number: int, line: str, file: Path) -> MinimalPair:
+    with reading(file, "BLiMP", number):
+        row = json.loads(line)
+        return MinimalPair(_words(row["sentence_good"]), _words(row["sentence_bad"]), file.stem)
 
 
 def read_cloze(path: Path) -> list[Gap]:
     """The items of a cloze file, such as the shipped assets/examples/cloze.json."""
+    text = read_text(path)
     with reading(path, "cloze items"):
-        return [Gap(_words(item["text"]), frozenset(item["accept"])) for item in json.loads(read_text(path))["items"]]
+        return [Gap(_words(item["text"]), frozenset(item["accept"])) for item in json.loads(text)["items"]]

@@ -20,6 +20,8 @@ from bert_core.trace import TraceRequest
 from bert_core.training import datasets
 
 Span = tuple[int, int, str]
+#: Rows that a correlation needs.
+FEWEST_ROWS = 2
 #: Cosines of equal vectors differ by less.
 ROUNDING = 1e-9
 
@@ -120,8 +122,8 @@ def similarity(engine: Engine, path: Path, limit: int | None = None) -> dict[str
     from scipy.stats import pearsonr, spearmanr
 
     rows = datasets.every(datasets.read_stsb(path), limit, path)
-    if len(rows) < 2:
-        raise ValueError("a correlation needs two rows at least; give a greater --limit")
+    if len(rows) < FEWEST_ROWS:
+        raise ValueError(f"a correlation needs {FEWEST_ROWS} rows at least; give a greater --limit")
     gold = [row.score for row in rows]
     _require_spread(gold, "scores")
     cosine = [float(embed(engine, row.first) @ embed(engine, row.second)) for row in rows]

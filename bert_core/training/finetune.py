@@ -96,7 +96,8 @@ def go_on_from(learned: dict[str, Tensor], earlier: Mapping[str, Tensor]) -> Non
     shapes, others = ({n: tuple(w.shape) for n, w in side.items()} for side in (learned, earlier))
     if shapes != others:
         name = min(n for n in shapes.keys() | others.keys() if shapes.get(n) != others.get(n))
-        raise ValueError(f"--warm-start: {name} has shape {others.get(name)}, this run has {shapes.get(name)}; "
+        there, here = (f"with shape {side[name]}" if name in side else "not at all" for side in (others, shapes))
+        raise ValueError(f"--warm-start: it learned {name} {there}, this run learns it {here}; "
                          "give the --task and --rank that it was trained with")
     with torch.no_grad():
         for name, weight in learned.items():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
@@ -53,9 +54,26 @@ def make_folder(folder: str | Path) -> Path:
     return folder
 
 
-def check_free(folder: Path, spare: str = "") -> None:
-    """ValueError if a folder that is to be written holds files already; one called `spare` may lie there."""
-    if folder.is_dir() and any(path.name != spare for path in folder.iterdir()):
+@contextmanager
+def begun_folder(folder: str | Path) -> Iterator[Path]:
+    """A folder to write into, which goes again if it was made here and nothing came to stand in it.
+
+    Raises:
+        ValueError: a file stands in its place.
+    """
+    made = not Path(folder).exists()
+    out = make_folder(folder)
+    try:
+        yield out
+    finally:
+        if made:
+            with suppress(OSError):  # there is something in it
+                out.rmdir()
+
+
+def check_free(folder: Path, spare: Collection[str] = ()) -> None:
+    """ValueError if a folder that is to be written holds files already; those that are called as in `spare` may."""
+    if folder.is_dir() and any(path.name not in spare for path in folder.iterdir()):
         raise ValueError(f"{str(folder)!r} is not empty; give a new folder")
 
 
@@ -65,6 +83,7 @@ def find_tokenizer(folder: Path, config: BertConfig) -> Path:
     Raises:
         ValueError: there is none.
     """
+    folder = folder.resolve()
     for place in (folder, folder.parent, *((SHIPPED,) if "shared_from" in config.extra else ())):
         if (place / "tokenizer.json").is_file():
             return place / "tokenizer.json"

@@ -13,7 +13,7 @@ from bert_core.model import Model
 from bert_core.training import datasets
 from bert_core.training.cards import sittings_of
 from bert_core.training.finetune import FineTuneRecipe, finetune, steps_of
-from bert_core.training.folder import check_free, make_folder, write_adapter, write_full
+from bert_core.training.folder import begun_folder, check_free, write_adapter, write_full
 from bert_core.training.packing import Special
 from bert_core.training.pretrain import pick_device, pick_precision
 from bert_core.training.start import updates_of
@@ -30,29 +30,46 @@ ALL = (*DEFAULT_MODEL.items(), ("clm", "twin-rtl"), ("blimp", "twin-gpt"))
 
 def run_evaluate(args: argparse.Namespace) -> Any:
     """Scores of one task, or of every task on its shipped model."""
-    if args.all:
-        return [evaluate(task, model, args.data, args.seeds, args.limit) for task, model in ALL]
-    return evaluate(args.task, args.model or DEFAULT_MODEL[args.task], args.data, args.seeds, args.limit)
+    if not args.all:
+        return evaluate(args.task, args.model or DEFAULT_MODEL[args.task], args.data, args.seeds, args.limit)
+    from bert_core.training.evaluate_tasks import FEWEST_ROWS
+
+    for task, _ in ALL:  # what is not there is said before the first is scored, not when hours of them are
+        _file_of(task, args.data)
+    if args.limit is not None and args.limit < FEWEST_ROWS:
+        raise ValueError(f"evaluate --all has a correlation (stsb), which needs {FEWEST_ROWS} rows at least; give a "
+                         "greater --limit")
+    return [evaluate(task, model, args.data, args.seeds, args.limit) for task, model in ALL]
 
 
 def evaluate(task: str, model: str, data: str | None, seeds: int, limit: int | None) -> dict[str, Any]:
     """Scores of one model on one task."""
-    from bert_core.training.evaluate import CLOZE, LANGUAGE_TASKS
+    from bert_core.training.evaluate import LANGUAGE_TASKS
 
-    if task == "cloze":
-        path = Path(data) if data else CLOZE
-        if not path.exists():
-            raise ValueError(f"--data {data!r} is not there; without it the shipped items are scored")
-        path = CLOZE if path.is_dir() else path  # a data folder, which has no such items
-    elif data is None:
-        raise ValueError(f"evaluate --task {task} needs --data: a folder with {datasets.PLACES[task][1]}, or that file")
-    else:
-        path = datasets.find(data, task)
+    path = _file_of(task, data)
     if task in LANGUAGE_TASKS:
         found = LANGUAGE_TASKS[task](load_model(model), path, seeds=seeds, limit=limit)
     else:
         found = _labelled(task, model, path, limit)
     return {"task": task, "model": model, **found}
+
+
+def _file_of(task: str, data: str | None) -> Path:
+    """Where the rows of a task are.
+
+    Raises:
+        ValueError: nowhere.
+    """
+    from bert_core.training.evaluate import CLOZE
+
+    if task == "cloze":
+        path = Path(data) if data else CLOZE
+        if not path.exists():
+            raise ValueError(f"--data {data!r} is not there; without it the shipped items are scored")
+        return CLOZE if path.is_dir() else path  # a data folder, which has no such items
+    if data is None:
+        raise ValueError(f"evaluate --task {task} needs --data: a folder with {datasets.PLACES[task][1]}, or that file")
+    return datasets.find(data, task)
 
 
 def _labelled(task: str, model: str, path: Path, limit: int | None) -> dict[str, Any]:
@@ -75,7 +92,7 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     Raises:
         ValueError: OUT holds files already, or model, data or start don't fit the task.
     """
-    check_free(Path(args.out), spare="curve.jsonl")  # a run that was stopped leaves its curve
+    check_free(Path(args.out), spare=("curve.jsonl",))  # a run that was stopped leaves its curve
     task = TASKS[args.task]
     device = pick_device(args.device)
     base = load_model(args.model, device=device)
@@ -97,18 +114,18 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
     )
     earlier = updates_of(args.warm_start, args.model, config) if args.warm_start else None
     before = sittings_of(locate(args.warm_start)) if args.warm_start else None
-    out = make_folder(args.out)
     special = Special.of(base.tokenizer.backend)
-    learned, seconds = finetune(base.model, config, task, rows, recipe, special, out / "curve.jsonl", earlier)
-    if args.rank and base.info.shipped and "shared_from" not in base.config.extra:  # updates don't stand on updates
-        write_adapter(out, config, learned, args.model, recipe.scale)
-    else:
-        write_full(out, config, base, learned, recipe.scale)
-    settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
-    steps = steps_of(len(rows), args.batch, args.epochs)
-    summary = {"rows": len(rows), "steps": steps, "seconds": round(seconds)}
-    record = {**settings, **summary, **({"before": before} if before else {})}
-    (out / "run.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    with begun_folder(args.out) as out:
+        learned, seconds = finetune(base.model, config, task, rows, recipe, special, out / "curve.jsonl", earlier)
+        if args.rank and base.info.shipped and "shared_from" not in base.config.extra:  # updates don't stand on updates
+            write_adapter(out, config, learned, args.model, recipe.scale)
+        else:
+            write_full(out, config, base, learned, recipe.scale)
+        settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
+        steps = steps_of(len(rows), args.batch, args.epochs)
+        summary = {"rows": len(rows), "steps": steps, "seconds": round(seconds)}
+        record = {**settings, **summary, **({"before": before} if before else {})}
+        (out / "run.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return {"task": args.task, "model": args.model, "out": str(out), **summary}
 
 

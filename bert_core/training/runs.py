@@ -24,7 +24,7 @@ from bert_core.load import locate, parse_config
 from bert_core.loading.files import put_in_place, read_json
 from bert_core.training import corpus, pieces
 from bert_core.training.cards import sittings_of
-from bert_core.training.folder import find_tokenizer, make_folder, write_model
+from bert_core.training.folder import begun_folder, check_free, find_tokenizer, make_folder, write_model
 from bert_core.training.objectives import Objective
 from bert_core.training.packing import Lengths, Packed, Special, pack, unigram_log_frequency, vocabulary_digest
 from bert_core.training.pretrain import Recipe, Trainer, pick_device, pick_precision, run, wait_for_all
@@ -32,21 +32,31 @@ from bert_core.training.resume import check_settings, check_tokens, earlier_reco
 from bert_core.training.start import read_start, start_weights, turned_round
 
 
-def pretrain(args: argparse.Namespace) -> dict:
+def pretrain(args: argparse.Namespace) -> dict | None:
     """Run or resume one pre-training; writes the finished model to OUT/model.
 
+    Returns:
+        What came of it; None in all of torchrun's processes but the first, which says it for them.
+
     Raises:
-        ValueError: OUT is a file, another process is at work there, or the run that goes on there had other settings.
+        ValueError: OUT is a file or holds something else, another process is at work there, or the run that goes on
+            there had other settings.
     """
-    made = not Path(args.out).exists()
-    out = make_folder(args.out)
-    try:
-        with _alone(out):
-            return _pretrain(args, out)
-    finally:
-        if made:
-            with suppress(OSError):  # there is something in it
-                out.rmdir()
+    _check_out(Path(args.out), args.packed)
+    with begun_folder(args.out) as out, _alone(out):
+        return _pretrain(args, out)
+
+
+def _check_out(out: Path, packed: str | None) -> None:
+    """ValueError if OUT holds something other than a run, or than what one leaves that was killed as it began.
+
+    A vocabulary may lie there for a run from scratch to take, and the pairs that it is to read.
+    """
+    if (out / "config.json").exists():  # a finished run's has a record too, and is no run to go on with
+        raise ValueError(f"{str(out)!r} is a model's folder; give the folder of a run, or a new one")
+    if not (out / "run.json").exists():
+        pairs = Path(packed).name if packed else "packed.npz"
+        check_free(out, ("run.lock", "run.json.part", "tokenizer.json", pairs, f"{pairs}.tokenizer.json"))
 
 
 @contextmanager
@@ -70,7 +80,7 @@ def _alone(out: Path) -> Iterator[None]:
         lock.release()
 
 
-def _pretrain(args: argparse.Namespace, out: Path) -> dict:
+def _pretrain(args: argparse.Namespace, out: Path) -> dict | None:
     device = _join_processes(args.device)
     earlier = earlier_record(out)
     if args.pack_tokens is None:  # its record may say what its pairs' file holds
@@ -81,6 +91,8 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict:
     check_settings(settings, earlier)
     _check_flags(settings, device)
     with _begun(out, settings, fresh=_is_first() and not earlier):
+        if "steps" not in earlier:  # before anything is made of it
+            _chosen(args)
         config, found, tokenizer = _start(args, out)
         packed = _packed(args, out, tokenizer, begun="steps" in earlier)
         if packed.longest > config.max_position_embeddings:
@@ -108,6 +120,8 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict:
         write_model(out / "model", config, trainer.weights, args.objective, out / "tokenizer.json")
         _write_record(out / "model", record)  # of these weights, when the run itself has gone on
     _leave_processes()
+    if trainer.rank:
+        return None
     return {"done": done, "step": trainer.step, "steps": trainer.last, "seconds": round(trainer.seconds, 1)}
 
 
@@ -175,7 +189,7 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
         if _is_first() and (turned := turned_round(config, args.objective)):
             sys.stderr.write(f"{args.init} {turned}\n")
         if _is_first():
-            shutil.copyfile(find_tokenizer(folder, config), path)
+            _take_vocabulary(find_tokenizer(folder, config), path)
         wait_for_all()
         return config, found, corpus.plain_tokenizer(path)
     if _is_first() and not path.is_file() and args.packed and Path(args.packed).is_file():
@@ -194,6 +208,18 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
         num_attention_heads=args.heads, intermediate_size=4 * args.hidden,
     )
     return config, {}, tokenizer
+
+
+def _take_vocabulary(source: Path, path: Path) -> None:
+    """Copy the start's tokenizer into the run's folder.
+
+    Raises:
+        ValueError: another one lies there, which a model of its own may stand on.
+    """
+    if not path.exists():
+        shutil.copyfile(source, path)
+    elif path.read_bytes() != source.read_bytes():
+        raise ValueError(f"{path} is another than {source}, where the run starts; give another --out")
 
 
 def _kept_tokenizer(args: argparse.Namespace) -> Path:
@@ -280,12 +306,15 @@ def tokenise(args: argparse.Namespace) -> list[dict]:
     """Write every source of a corpus as word pieces; what was written, source by source.
 
     Raises:
-        ValueError: the corpus is no folder of text, a limit names no source, or the model has no tokenizer.json.
+        ValueError: the corpus is no folder of text or has word pieces only, a limit names no source, or the model has
+            no tokenizer.json.
     """
     folder = locate(args.model)
     tokenizer = corpus.plain_tokenizer(find_tokenizer(folder, parse_config(read_json(folder / "config.json"))))
     texts = {name: file for name, file in corpus.sources(args.corpus).items()
              if not file.name.endswith(corpus.TOKENISED)}
+    if not texts:
+        raise ValueError(f"corpus {args.corpus!r} holds word pieces only, no .txt or .txt.zst file to make them of")
     limits = _limits(args.limit, list(texts))
     out, vocabulary, written = make_folder(args.out), vocabulary_digest(tokenizer), []
     for name, file in texts.items():
@@ -300,7 +329,7 @@ def _limits(text: str | None, names: list[str]) -> dict[str, int]:
     """'enwiki=1000000' as pieces by source."""
     found = {}
     for item in text.split(",") if text else ():
-        name, _, value = item.partition("=")
+        name, value = (part.strip() for part in item.partition("=")[::2])
         if name not in names or not value.isdecimal() or int(value) < 1:
             raise ValueError(f"--limit {item!r}: write NAME=PIECES; the corpus has {', '.join(names)}")
         found[name] = int(value)

@@ -297,3 +297,70 @@ def test_a_student_who_comes_first_waits_and_has_the_lessons_one_click_away(room
     student.run()
     assert student.session_state["_page"] == "tokens"
     assert "Wait for your teacher" not in said(go_on(student, "class"))
+
+
+# --- who teaches, follows nobody ----------------------------------------------
+
+@pytest.mark.parametrize("meets", ["attention", "tokens"])
+def test_a_follower_who_goes_elsewhere_as_the_teacher_does_is_taken_along(room, monkeypatch, meets):
+    """The switch of the fast mode, of the page that was left, still holds its key as the next page's run begins."""
+    monkeypatch.setenv("BOTH_WAYS_FAST", "on")
+    student = visit("masking", room=room[0])
+    assert student.toggle(key="fast") is not None
+    rooms.registry().show(*room, View("attention", (("fast", True), ("text", "Paris is big.")), ()))
+    go_on(student, meets, room=room[0])
+    assert not student.exception
+    assert student.session_state["_page"] == "attention"
+    assert student.session_state["fast"]
+
+
+@pytest.fixture
+def other_room():
+    code, key = rooms.registry().open()
+    yield code, key
+    rooms.registry().close(code, key)
+
+
+def test_who_teaches_follows_no_other_room(room, other_room):
+    rooms.registry().show(*other_room, View("tokens", (("text", "Rome is big."),)))
+    at = teach(room, "masking", text="Paris is big.")
+    go_on(at, "masking", text="Paris is big.", room=other_room[0])
+    assert f"you control room {room[0]}; end it to follow room {other_room[0]}" in said(at)
+    assert "room" not in at.query_params
+    assert rooms.registry().teacher_state(*other_room).followers == 0
+    at.run()
+    assert at.session_state["_page"] == "masking"
+    assert dict(shown(room).widgets)["text"] == "Paris is big."
+
+
+def test_who_teaches_may_open_the_link_of_the_own_class(room):
+    at = teach(room, "masking")
+    go_on(at, "masking", room=room[0])
+    assert "the class sees this page" in said(at)
+    assert "you control" not in said(at)
+    assert rooms.registry().teacher_state(*room).followers == 0
+
+
+def begin_to_teach(other: str, room: tuple[str, str] | None) -> None:
+    """A script: follow a room, then open one's own or take it up again."""
+    from ui import rooms
+
+    rooms.join(other)
+    rooms.take_control(*room) if room else rooms.open_room()
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_who_begins_to_teach_lets_go(room, other_room, again):
+    at = AppTest.from_function(begin_to_teach, args=(other_room[0], room if again else None),
+                               default_timeout=PATIENCE).run()
+    assert not at.exception
+    assert "_following" not in at.session_state
+    assert rooms.registry().teacher_state(*other_room).followers == 0
+    assert "room" not in at.query_params
+    if not again:
+        rooms.registry().close(*at.session_state["_teaching"])
+
+
+def test_a_wrong_key_leaves_a_follower_in_the_room(room, other_room):
+    at = AppTest.from_function(begin_to_teach, args=(other_room[0], (room[0], "wrong")), default_timeout=PATIENCE).run()
+    assert at.session_state["_following"][0] == other_room[0]

@@ -298,12 +298,13 @@ def test_as_a_process_with_any_bytes(tiny_bert):
     ("> /dev/full", "No space left on device"), ("| true", "Broken pipe"),
     (">&-", "standard output is closed"),
 ])
-@pytest.mark.parametrize("arguments", ["models", "nsp --help"])
-def test_an_output_that_takes_nothing_is_one_line(arguments, ends, said):
+@pytest.mark.parametrize("arguments", ["models", "nsp --help", "pretrain --help"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_nothing_is_one_line(arguments, ends, said, unbuffered):
     """The command alone in a subshell, so that its exit code is the one that is said, whatever reads it."""
-    unbuffered_is_off = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     done = subprocess.run(f"( {sys.executable} -m bert_core {arguments}; echo code $? >&2 ) {ends}", shell=True,
-                          cwd=ROOT, env=unbuffered_is_off, capture_output=True, text=True, check=False)
+                          cwd=ROOT, env={**os.environ, "PYTHONUNBUFFERED": unbuffered}, capture_output=True, text=True,
+                          check=False)
     error, code = done.stderr.splitlines()
     assert error.startswith("error: ")
     assert error.endswith(said)

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from bert_core.training import jobs
+from bert_core.training.datasets import PLACES
 from tests.adapters.families import FAMILIES, make_family
 from tests.training.tiny import corpus
 
@@ -90,6 +92,25 @@ def test_cloze_scores_the_items_asked_for_or_none(refused, run, tiny_bert, tmp_p
 
 def test_all_takes_no_model(refused, tiny_bert):
     assert "leave out --model" in refused("evaluate", "--all", "--model", tiny_bert, "--data", "d")
+
+
+def test_all_says_what_is_missing_before_the_first_task(refused, tmp_path, monkeypatch):
+    for first, last in PLACES.values():
+        for place in (first, last):
+            (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / place).touch() if place else None
+    monkeypatch.setattr(jobs, "evaluate", None)
+    assert "a correlation (stsb)" in refused("evaluate", "--all", "--data", str(tmp_path), "--limit", "1")
+    (tmp_path / PLACES["cola"][1]).unlink()
+    assert "tasks/cola/dev.tsv is not there" in refused("evaluate", "--all", "--data", str(tmp_path))
+
+
+def test_pieces_of_no_text_is_said_and_leaves_nothing(refused, run, tmp_path, tiny_bert):
+    made, out = tmp_path / "made", tmp_path / "again"
+    arguments = ("pieces", "--model", tiny_bert, "--corpus", str(corpus(tmp_path / "corpus")), "--out", str(made))
+    assert run(*arguments, "--limit", "stories=20, lines=2")[0] == 0
+    assert "holds word pieces only" in refused("pieces", "--model", tiny_bert, "--corpus", str(made), "--out", str(out))
+    assert not out.exists()
 
 
 def test_finetune_without_rows_is_said(refused, file, tiny_bert, tmp_path):

@@ -18,6 +18,7 @@ from bert_core.loading import word_pieces
 from bert_core.loading.errors import MAX_MESSAGE
 from bert_core.loading.files import read_json
 from bert_core.trace import TraceRequest, run_batch
+from bert_core.training.folder import find_tokenizer
 from tests.checkpoints import VOCABULARY, make_bert
 
 
@@ -207,6 +208,18 @@ def test_a_wrong_tokenizer_gets_one_clear_line(content, folder):
     (folder / "tokenizer.json").write_bytes(content)
     with pytest.raises(LoadError, match=r"tokenizer.json can't be read"):
         load_model(str(folder))
+
+
+@pytest.mark.parametrize(("where", "name"), [(".", "models/twin-bert"), ("models/twin-bert", "."), (".", "link")])
+def test_a_shipped_models_own_folder_opens_however_it_is_named(tiny_bert, tmp_path, monkeypatch, where, name):
+    """Its tokenizer stands beside the shipped models, not in it."""
+    shutil.copytree(tiny_bert, tmp_path / "models" / "twin-bert")
+    shutil.move(tmp_path / "models" / "twin-bert" / "tokenizer.json", tmp_path / "models")
+    (tmp_path / "link").symlink_to(tmp_path / "models" / "twin-bert")
+    monkeypatch.setattr(load, "SHIPPED", tmp_path / "models")
+    monkeypatch.chdir(tmp_path / where)
+    assert load_model(name).tokenizer.encode("the dog").tokens == ("[CLS]", "the", "dog", "[SEP]")
+    assert find_tokenizer(Path(name), load_model(name).config) == tmp_path / "models" / "tokenizer.json"
 
 
 def test_a_tokenizer_of_another_model_is_refused(folder):

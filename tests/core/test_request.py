@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -173,3 +177,11 @@ def test_a_head_is_off_in_its_own_row_only(loaded):
     assert (off.context[0].reshape(5, 3, 5)[:, 1] == 0).all()  # (T, H, Dh)
     assert (off.context[0].reshape(5, 3, 5)[:, [0, 2]] != 0).all()
     np.testing.assert_allclose(on.hidden_states, alone.hidden_states, rtol=0, atol=1e-5)
+
+
+def test_the_contract_lists_the_fields_in_their_order():
+    text = (Path(__file__).resolve().parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    about = text[text.index("**TraceRequest**"):text.index("**Trace**:")]
+    listed = [re.match(r"\w+", word).group() for word in re.findall(r"^\| `(\w+: [^`]*)`", about, flags=re.MULTILINE)]
+    first = re.findall(r"`(\w+)(?:=None)?`", about.split("and what one does")[0])
+    assert [*first, *listed] == [field.name for field in fields(TraceRequest)]

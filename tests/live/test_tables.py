@@ -97,7 +97,7 @@ def test_rows_beyond_the_text_that_fits_a_run_are_left_out(letter):
 
 @pytest.mark.parametrize(("data", "says"), [
     (b"", "header"), (b"text,label\n", "header"), (b"\xff\xfe\x00a", "UTF-8"), (b"a\0b", "no text"),
-    (b"one column\nx\n", "has 1 column;"), (b"x" * 1_000_001, "at most"),
+    (b"one column\nx\n", "has 1 column;"), (b"x" * (2**20 + 1), "at most"),
     ((",".join("abc" * 20) + "\n" + "," * 59 + "a\n").encode(), "columns"),
 ])
 def test_a_table_that_is_none_is_refused_in_one_line(data, says):

@@ -77,10 +77,10 @@ def test_a_task_that_went_on_tells_the_rows_of_every_sitting(tmp_path):
     first = card("twin-bert-ner", FINETUNED, [], "two cores")
     del first["sittings"][0]["rows"]  # as the first cards were
     write_card(tmp_path, first)
-    later = FINETUNED | {"rows": 5, "warm_start": "twin-bert-ner", "before": sittings_of(tmp_path)}
+    later = FINETUNED | {"rows": 5, "epochs": 0.5, "warm_start": "twin-bert-ner", "before": sittings_of(tmp_path)}
     text = to_markdown(card("twin-bert-ner", later, [], "four cores"))
-    for part in ("14 rows in 2 sittings", "on the twin-bert of its day", "Read: 9 rows", "Read: 5 rows",
-                 "--warm-start twin-bert-ner"):
+    for part in ("Trained in 2 sittings", "on the twin-bert of its day", "Read: 2 passes over 9 rows in 3 steps",
+                 "Read: 0.5 passes over 5 rows", "--warm-start twin-bert-ner"):
         assert part in text
 
 
@@ -98,6 +98,18 @@ def test_the_shares_are_those_of_all_sittings(tmp_path):
     assert shares == {"enwiki2015": 0.875, "captions": 0.125}
 
 
+def test_shares_are_those_that_training_took_from_the_mix():
+    """Weights that don't sum to 1 are shares all the same, and a blank behind a comma is none of a name's."""
+    first = {"tokens": 300, "command": "python -m bert_core pretrain --mix enwiki2015=5 --seed 1"}
+    run = PRETRAINED | {"mix": "enwiki2015=4, captions=4", "tokens": 100, "before": [first]}
+    assert [one["share"] for one in card("twin-bert", run, [], "two cores")["data"]] == [0.875, 0.125]
+
+
+def test_without_a_mix_no_card_makes_the_shares_up():
+    with pytest.raises(ValueError, match="names no --mix"):
+        card("twin-bert", {**PRETRAINED, "mix": None}, [], "two cores")
+
+
 @pytest.mark.parametrize(("right", "words"), [(0.52, "as good as a coin"), (0.75, "often wrong"), (0.85, None)])
 def test_a_card_says_what_next_sentence_prediction_is_worth(right, words):
     score = {"task": "nsp", "model": "twin-bert", "n": 9, "accuracy": right, "command": "python -m bert_core evaluate"}
@@ -110,6 +122,13 @@ def test_the_command_is_the_one_to_type():
     assert command(PRETRAINED).startswith(
         "python -m bert_core pretrain --corpus data/pretrain --objective mlm --init start --tokens 5000 --mix enw")
     assert command(FINETUNED) == "python -m bert_core finetune --task ner --data data --model twin-bert --seed 0"
+
+
+def test_the_command_can_be_typed_whatever_its_values_hold():
+    run = PRETRAINED | {"corpus": "my texts", "mix": "a=0.9, b=0.1", "out": "it's"}
+    words = shlex.split(command(run))
+    assert [words[words.index(flag) + 1] for flag in ("--corpus", "--mix", "--out")] == [
+        "my texts", "a=0.9, b=0.1", "it's"]
 
 
 def test_the_command_tells_every_flag_that_is_not_at_its_default():
@@ -136,7 +155,7 @@ def test_a_fine_tuned_card_names_its_base():
     found = card("twin-bert-ner", FINETUNED, [], "two cores")
     assert found["start"] == "twin-bert"
     assert found["shared_start"] is None
-    assert "9 rows" in to_markdown(found)
+    assert "2 passes over 9 rows" in to_markdown(found)
 
 
 def test_no_card_is_none(tmp_path):
@@ -152,7 +171,9 @@ def test_every_shipped_model_has_a_complete_card(name):
     assert found["bad_at"]
     assert all(s["metric"] in METRICS[s["task"]] and s["command"].startswith("python -m bert_core evaluate")
                for s in found["scores"])
-    assert not re.search(r"/(work|tmp|home|root)/", (SHIPPED / name / "CARD.md").read_text())
+    text = (SHIPPED / name / "CARD.md").read_text(encoding="utf-8")
+    assert text == to_markdown(found)
+    assert not re.search(r"/(work|tmp|home|root)/", text)
 
 
 def test_a_card_says_how_its_scores_are_read():

@@ -89,20 +89,24 @@ def test_a_run_killed_at_any_moment_goes_on(scratch):
     assert curve(scratch / "killed") == curve(scratch / "run")
 
 
-def run_pair(scratch: Path) -> None:
-    """Two processes side by side; once more where gloo aborts on a connection that closes early (pytorch/gloo#514)."""
+def run_pair(scratch: Path) -> str:
+    """What two processes side by side print.
+
+    Once more where gloo aborts on a connection that closes early (pytorch/gloo#514).
+    """
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-               "-m", "bert_core", *arguments(scratch, "two")]
+               "-m", "bert_core", *arguments(scratch, "two", "--json")]
     for _ in range(3):
         shutil.rmtree(scratch / "two", ignore_errors=True)
         done = subprocess.run(command, env=ENVIRONMENT, cwd=ROOT, capture_output=True, text=True, timeout=240)
         if "exitcode: -6" not in done.stderr:
             break
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_two_processes_from_scratch_equal_one(scratch):
-    run_pair(scratch)
+    assert json.loads(run_pair(scratch))["done"]  # said once, not by each
     assert not list((scratch / "two").glob("*.part"))
     same_vocabulary(scratch, "one", "two")
     assert main(arguments(scratch, "one")) == 0

@@ -11,6 +11,13 @@ from bert_core.training.corpus import read_text
 NER = "Anna\tB-PER\nsings\tO\n\nBen\tB-PER\nLee\tI-PER\n"
 
 
+def squad(**changes) -> str:
+    """A file of one question, some of whose fields are others."""
+    asked = {"id": "1", "question": "who?", "answers": [{"text": "dog", "answer_start": 2}], "context": "A dog.",
+             **changes}
+    return json.dumps({"data": [{"paragraphs": [{"context": asked.pop("context"), "qas": [asked]}]}]})
+
+
 @pytest.mark.parametrize("text", [NER, NER.replace("\n", "\r\n"), NER.replace("\n\n", "\n \n")])
 def test_entities_are_read_whatever_ends_a_line(tmp_path, text):
     (tmp_path / "ner.tsv").write_bytes(text.encode())
@@ -23,6 +30,15 @@ def test_entities_are_read_whatever_ends_a_line(tmp_path, text):
     (datasets.read_sst2, "sentence\tlabel\nfine\t2\n", "must be 0 or 1"),
     (datasets.read_sst2, "sentence\tlabel\nfine\t-1\n", "must be 0 or 1"),
     (datasets.read_cola, "x\tgood\t\tA sentence.\n", "must be 0 or 1"),
+    (datasets.read_stsb, "a\tb\tc\t1\tfive\tOne.\tTwo.\n", "the score of a line is 'five'; it must be a number: 'a b"),
+    (datasets.read_stsb, "a\tb\tc\t1\tnan\tOne.\tTwo.\n", "must be a number"),
+    (datasets.read_squad, squad(question=7), "not in the form of SQuAD 1.1"),
+    (datasets.read_squad, squad(context=["A dog."]), "not in the form of SQuAD 1.1"),
+    (datasets.read_squad, squad(answers=[{"text": None, "answer_start": 0}]), "not in the form of SQuAD 1.1"),
+    (datasets.read_squad, squad(answers=[{"text": "dog", "answer_start": "x"}]), "not in the form of SQuAD 1.1"),
+    (datasets.read_squad, "{", "not in the form of SQuAD 1.1"),
+    (datasets.read_cloze, "{", "not in the form of cloze items"),
+    (datasets.read_blimp, '\n{"sentence_good": "A.", "sentence_bad": "B."}\n{', "line 3, is not in the form of BLiMP"),
     (datasets.read_blimp, json.dumps({"sentence_good": 7, "sentence_bad": "Bad."}), "not in the form of BLiMP"),
     (datasets.read_cloze, json.dumps({"items": [{"text": 7, "accept": ["a"]}]}), "not in the form of cloze items"),
 ])

@@ -135,6 +135,41 @@ def test_a_run_that_could_not_begin_leaves_nothing_that_another_would_take_for_i
         assert not Path(out).exists()
 
 
+def test_a_model_that_stands_in_out_is_no_run_and_stays_as_it_is(half_done, tmp_path, capsys):
+    """A finished run's model too: its record says what it was made with, not what goes on."""
+    assert main(half_done) == 0
+    model = tmp_path / "run" / "model"
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    for out, init in ((model, "scratch"), (model, str(tmp_path / "run" / "model"))):
+        capsys.readouterr()
+        assert main([*half_done, "--out", str(out), "--init", init]) == 2
+        assert "is a model's folder" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
+def test_a_folder_of_other_things_is_refused_as_it_is(half_done, tmp_path, capsys):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "one.txt").write_text("Dear Anna")
+    assert main([*half_done, "--out", str(tmp_path / "letters")]) == 2
+    assert "is not empty; give a new folder" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "letters").iterdir()] == ["one.txt"]
+
+
+def test_a_vocabulary_that_lies_in_out_is_never_written_over(half_done, tmp_path, capsys):
+    assert main(half_done) == 0
+    own = tmp_path / "own" / "tokenizer.json"
+    own.parent.mkdir()
+    start = [*half_done, "--init", str(tmp_path / "run" / "model"), "--out", str(own.parent), "--stop-after", "0"]
+    for held, slip in (("{}", []), ("{}", ["--corpus", str(tmp_path / "none")])):
+        own.write_text(held)
+        assert main([*start, *slip]) == 2
+        assert own.read_text() == held
+        assert {path.name for path in own.parent.iterdir()} == {"tokenizer.json", "run.lock"}
+    assert "is no folder" in capsys.readouterr().err
+    shutil.copyfile(tmp_path / "run" / "tokenizer.json", own)  # the very same is no other
+    assert main(start) == main(start) == 0
+
+
 def test_more_pieces_than_are_packed_are_refused(half_done, tmp_path, capsys):
     assert main([*half_done, "--out", str(tmp_path / "other"), "--pack-tokens", "500"]) == 2
     assert "--tokens asks for 2,000" in capsys.readouterr().err

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.Common_pb2 import DoubleArray
 from streamlit.runtime.app_session import AppSession
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.session_state import SessionState
 
 from ui import messages
 
@@ -15,6 +20,15 @@ def run_with(**value) -> BackMsg:
     """A run of the page with one widget of this value."""
     message = BackMsg()
     message.rerun_script.widget_states.widgets.add(id="w", **value)
+    return message
+
+
+def run_of(widgets: int, **about) -> BackMsg:
+    """A run of the page with so many widgets of no value."""
+    message = BackMsg()
+    message.rerun_script.MergeFrom(ClientState(**about))
+    for number in range(widgets):
+        message.rerun_script.widget_states.widgets.add(id=f"w{number}")
     return message
 
 
@@ -40,6 +54,14 @@ def operation(**payload) -> BackMsg:
     (run_with(json_value="9" * 5_000), False),
     (run_with(json_value=json.dumps("a" * 100_000)), False),
     (run_with(bytes_value=b"a" * 5_000_000), False),
+    (run_with(json_value="{}" + " " * 100_000 + "["), False),  # whose beginning alone could be read
+    (run_with(double_value=0.5), True),
+    (run_with(double_value=float("nan")), False),
+    (run_with(double_array_value=DoubleArray(data=[1.0, float("inf")])), False),
+    (run_of(1000), True),
+    (run_of(1001), False),
+    (run_of(1, fragment_id="0123456789abcdef" * 2), True),
+    (run_of(1, fragment_id="a line\nof the log"), False),
     (operation(deferred_file=1), True),
     (operation(install_skills=1), False),
 ])
@@ -51,6 +73,22 @@ def test_a_text_that_no_page_would_read_whole_is_not_kept_whole():
     message = run_with(string_value="a" * 22_000_000)
     assert messages.is_answered(message)
     assert message.rerun_script.widget_states.widgets[0].string_value == "a" * messages.MOST
+
+
+@pytest.mark.parametrize(("kind", "value", "heard"), [
+    ("string_value", {"string_value": "the dog"}, True), ("string_value", {}, True),
+    ("string_value", {"int_value": 3}, False), ("string_value", {"bytes_value": b"dog"}, False),
+    ("double_value", {"double_value": 3.5}, True), ("double_value", {"string_value": "3"}, False),
+    ("double_value", {"int_value": 3}, True),  # of a field of whole numbers
+])
+def test_a_value_of_another_kind_than_its_widgets_reaches_no_session(monkeypatch, kind, value, heard):
+    """Streamlit would keep it, and each later run of that session would end by a TypeError."""
+    came, state = [], SessionState()
+    state._new_widget_state.set_widget_metadata(WidgetMetadata("w", str, str, kind))
+    monkeypatch.setattr(AppSession, "handle_backmsg", lambda _self, message: came.append(message))
+    messages.bound()
+    AppSession.handle_backmsg(SimpleNamespace(_session_state=state), run_with(**value))
+    assert bool(came) == heard
 
 
 def test_a_session_hears_nothing_of_the_others(monkeypatch):

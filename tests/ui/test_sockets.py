@@ -80,6 +80,25 @@ def test_what_is_wrong_with_a_tab_that_is_there_is_still_said(caplog):
     assert "Error sending websocket payload" in caplog.text
 
 
+def test_text_ends_the_visit_and_is_no_crash(caplog):
+    runtime, sent = Runtime(), []
+    came = iter([{"type": "websocket.connect"}, {"type": "websocket.receive", "text": "hello"}])
+
+    async def receive():
+        return next(came)
+
+    async def send(message):
+        sent.append(message["type"])
+
+    app = Starlette(routes=[WebSocketRoute("/", create_websocket_handler(runtime))],
+                    middleware=[Middleware(DropWhatComesTooLate)])
+    with caplog.at_level(logging.WARNING), ThreadPoolExecutor(1) as own:
+        own.submit(asyncio.run, app(dict(SCOPE), receive, send)).result()
+    assert (runtime.ended, runtime.heard) == (["one"], 0)
+    assert sent[-1] == "websocket.close"
+    assert not caplog.records
+
+
 def test_the_server_has_it():
     assert DropWhatComesTooLate in [one.cls for one in Start().middleware]
 

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.web.server.starlette import starlette_routes
 
+from tests.payloads import said, visit
 from ui import uploads
 
 MB = 2**20
@@ -87,3 +88,19 @@ def test_a_file_that_comes_after_its_tab_has_gone_is_not_kept(store, put, monkey
     monkeypatch.setattr(uploads.visitors, "is_connected", lambda session: False)
     assert put("one", "f", 10).status_code == 400
     assert not store.file_storage
+
+
+@pytest.mark.parametrize(("headers", "cookies", "protected", "refused"), [
+    ({"Host": "a"}, {"both_ways": "1"}, True, True), ({"Host": "a"}, {uploads.XSRF_COOKIE: "2|a"}, True, False),
+    ({"Host": "a"}, {}, False, False), ({}, {}, True, False),
+])
+@pytest.mark.parametrize(("page", "parameters"), [("finetune", {"task": "Your own table"}), ("pretrain", {})])
+def test_a_browser_without_cookies_is_told_why_its_files_are_refused(
+        monkeypatch, headers, cookies, protected, refused, page, parameters):
+    """Streamlit itself would say "AxiosError: Request failed with status code 403"."""
+    context = SimpleNamespace(headers=headers, cookies=cookies)
+    monkeypatch.setattr(uploads, "st", SimpleNamespace(context=context, get_option=lambda _: protected))
+    at = visit(page, **parameters)
+    assert ("keeps no cookies" in said(at)) == refused
+    (uploader,) = at.get("file_uploader")
+    assert uploader.proto.disabled == refused

@@ -25,8 +25,11 @@ from ui.views.family_html import draw, heading, small, words_of
 
 
 def base_address() -> str:
-    """Address of this server as the visitor's browser knows it, with a slash at the end."""
-    return urllib.parse.urljoin(st.context.url or "", ".")
+    """Address of this server as the visitor's browser knows it, with a slash at the end; '' if what it says is none."""
+    try:
+        return urllib.parse.urljoin(st.context.url, ".") if st.context.url else ""
+    except ValueError:
+        return ""
 
 
 def qr_code(text: str, label: str) -> str:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from bert_core.training.live import tables
 from bert_core.training.live.specs import FinetuneSpec
-from ui import notices, state
+from ui import notices, state, uploads
 from ui import tables as html_tables
 
 #: Rows listed that were left out.
@@ -15,12 +15,16 @@ SHOWN_BAD = 100
 
 def upload() -> dict[str, str]:
     """The files of a run on an uploaded table; empty while there is none that can be used."""
+    refused = uploads.why_not()
     file = st.file_uploader(
         "A CSV or TSV with a header line: one column of texts, one of labels", type=["csv", "tsv", "txt"],
-        key="own_table", max_upload_size=tables.MAX_BYTES // 2**20,
+        key="own_table", disabled=bool(refused), max_upload_size=tables.MAX_BYTES // 2**20,
         help=f"UTF-8, at most {tables.MAX_BYTES // 2**20} MB, {tables.MAX_ROWS:,} rows, texts of {tables.MAX_TEXT} "
         f"characters and {tables.MAX_READ // 1000} kB in all, {tables.MIN_CLASSES} to "
         f"{tables.MAX_CLASSES} classes with at least {tables.MIN_EACH} rows each.")
+    if refused:
+        notices.problem(refused)
+        return {}
     if file is None:
         notices.note(f"Choose a table: at most {tables.MAX_ROWS:,} rows, and {tables.MAX_READ // 1000} kB of text in "
                      f"all, {tables.MAX_READ // 100:,} sentences of 100 letters, so that a run fits its time. It stays "

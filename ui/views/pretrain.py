@@ -14,7 +14,7 @@ from bert_core.training.live import film as filming
 from bert_core.training.live.folder import NoFrame
 from bert_core.training.live.specs import MAX_WORK_SECONDS, PretrainSpec
 from bert_core.training.live.text import check_text, decode_text
-from ui import components, controls, notices, state, training
+from ui import components, controls, notices, state, training, uploads
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
 
@@ -72,7 +72,11 @@ def own_text() -> tuple[str | None, str]:
                               placeholder="Paste at least some hundred sentences. They stay on this server while "
                                           "you are here, and are not in the address.")
         beside = st.container()  # a phone shows no more of this than the field
-        file = st.file_uploader("or a .txt file in UTF-8", type=["txt"], key="own_file", max_upload_size=MAX_FILE_MB)
+        no_file = uploads.why_not()
+        file = st.file_uploader("or a .txt file in UTF-8", type=["txt"], key="own_file", disabled=bool(no_file),
+                                max_upload_size=MAX_FILE_MB)
+        if no_file:
+            notices.problem(no_file)
         if file is None and not pasted.strip():
             return None, ""
         try:
