@@ -49,9 +49,9 @@ def _compiled() -> ctypes.CDLL:
         return ctypes.CDLL(str(library))
 
 
-def _pools() -> int:
-    """How many libraries of OpenMP this process has: the threads of two would wait for work on each other's cores."""
-    return len({line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libgomp" in line})
+def _pools() -> set[str]:
+    """The libraries of OpenMP that this process has, each with threads of its own."""
+    return {line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libgomp" in line}
 
 
 @functools.cache
@@ -60,8 +60,8 @@ def _library() -> ctypes.CDLL | None:
     if os.environ.get("BOTH_WAYS_COMPILE", "on").lower() == "off":
         return None
     try:
-        library = _compiled()
-        if _pools() != 1:
+        before, library = _pools(), _compiled()
+        if _pools() - before:  # it runs on other threads than torch's, which would wait for work on the same cores
             return None
     except (OSError, subprocess.SubprocessError):
         return None

@@ -300,7 +300,7 @@ def test_correlations_of_a_known_table(score, tiny_bert, monkeypatch):
 
 
 def test_one_row_has_no_correlation(score, tiny_bert):
-    with pytest.raises(ValueError, match="a correlation needs two rows"):
+    with pytest.raises(ValueError, match="a correlation needs 2 rows"):
         score("stsb", tiny_bert, "a\tb\tc\t1\t5.0\tShe slept\tShe slept\n")
 
 
