@@ -42,6 +42,8 @@ __all__ = ["ALL_PARTS", "INPUT_PARTS", "Array", "MissingPart", "Overflow", "Prep
 _FEW_PLACES = 32
 #: Parts that hold or need the last layer's output at every token.
 _EVERY_TOKEN = frozenset({"attention_output", "intermediate", "hidden_states"})
+#: Parts besides those of each layer of which the last entry shows whether the numbers overflow.
+_LAST_IS_ENOUGH = frozenset({"hidden_states", "mlm_logits", "lm_logits"})
 #: Tokens that the last layer must be spared before choosing pays for itself.
 _LEAST_SPARED = 32
 
@@ -288,11 +290,11 @@ def check_finite(name: str, arrays: Mapping[str, Array]) -> None:
     """Overflow unless what a Trace of the model `name` holds are numbers: no view has to ask again.
 
     A sum is finite only if its terms are. Of arrays with an entry a layer the last one is enough: what is no number in
-    one layer makes none in those above it.
+    one layer makes none in those above it. So is one place's row of logits: a vocabulary wide, it meets every weight.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         for part, array in arrays.items():
-            last = array[-1] if part in LAYER_PARTS or part == "hidden_states" else array
+            last = array[-1:] if part in LAYER_PARTS or part in _LAST_IS_ENOUGH else array
             if last.dtype.kind == "f" and not np.isfinite(last.sum()):
                 raise Overflow(f"{name}: its numbers overflow on this input, first seen in {part}: the weights are too "
                                "large for this arithmetic, so there is nothing to show")
