@@ -300,3 +300,8 @@ def test_fine_tune_survives_any_link(parameters):
 ])
 def test_what_is_left_is_said_in_the_unit_that_one_thinks_in(seconds, said_so):
     assert training.status_text(Status("running", 5, 40, left=seconds)) == said_so
+
+
+def test_the_answers_of_the_experiments_are_not_all_in_one_place():
+    places = [entry["expected"] for entry in pretrain_runs.experiments().values() if "expected" in entry]
+    assert max(map(places.count, range(3))) <= len(places) // 2
