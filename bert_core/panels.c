@@ -99,10 +99,12 @@ void product(const float *x, const float *weights, const float *bias, float *out
             if (columns >= PANEL) {
                 panel(these, from, inputs, w, b, to + p * PANEL, outputs);
             } else {
-                float whole[CHUNK * PANEL];
-                panel(these, from, inputs, w, b, whole, PANEL);
-                for (long r = 0; r < these; r++)
-                    memcpy(to + r * outputs + p * PANEL, whole + r * PANEL, columns * sizeof(float));
+                float whole[ROWS * PANEL];
+                for (long r = 0; r < these; r++) {
+                    if (r % ROWS == 0)
+                        panel(these - r < ROWS ? these - r : ROWS, from + r * inputs, inputs, w, b, whole, PANEL);
+                    memcpy(to + r * outputs + p * PANEL, whole + r % ROWS * PANEL, columns * sizeof(float));
+                }
             }
         }
     }

@@ -63,10 +63,10 @@ def _library() -> ctypes.CDLL | None:
         before, library = _pools(), _compiled()
         if _pools() - before:  # it runs on other threads than torch's, which would wait for work on the same cores
             return None
-    except (OSError, subprocess.SubprocessError):
+        library.product.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_long] * 3 + [ctypes.c_int]
+        library.product.restype = None
+    except (OSError, subprocess.SubprocessError, AttributeError):  # no compiler, or one that makes something else
         return None
-    library.product.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_long] * 3 + [ctypes.c_int]
-    library.product.restype = None
     return library
 
 
@@ -96,12 +96,13 @@ class PanelLinear:
             ValueError: x has another width or type.
         """
         inputs = self.panels.shape[1]
-        if x.dtype != torch.float32 or x.shape[-1] != inputs:
-            raise ValueError(f"x is {x.dtype} and {tuple(x.shape)}; it must be float32 and (..., {inputs})")
+        if (x.device.type, x.dtype, x.shape[-1]) != ("cpu", torch.float32, inputs):
+            raise ValueError(f"x is {x.dtype} and {tuple(x.shape)}, on {x.device}; "
+                             f"it must be float32 and (..., {inputs}), on the CPU")
         library = _library()
         assert library is not None  # or there were no panels
         x = x.contiguous()
-        out = torch.empty((*x.shape[:-1], self.outputs))
+        out = x.new_empty((*x.shape[:-1], self.outputs))  # of x's type: transformers changes torch's while it loads
         library.product(x.data_ptr(), self.panels.data_ptr(), self.bias.data_ptr(), out.data_ptr(),
                         x.numel() // inputs, inputs, self.outputs, torch.get_num_threads())
         if activation is None:
@@ -130,5 +131,5 @@ def pack(weight: Tensor, bias: Tensor | None) -> PanelLinear:
     width, (outputs, inputs) = library.panel_width(), weight.shape
     missing = -outputs % width
     rows = F.pad(weight.detach(), (0, 0, 0, missing)) if missing else weight.detach()
-    bias = torch.zeros(outputs) if bias is None else bias.detach()
+    bias = weight.new_zeros(outputs) if bias is None else bias.detach()
     return PanelLinear(rows.reshape(-1, width, inputs).transpose(1, 2).contiguous(), F.pad(bias, (0, missing)), outputs)

@@ -290,7 +290,8 @@ def check_finite(name: str, arrays: Mapping[str, Array]) -> None:
     """Overflow unless what a Trace of the model `name` holds are numbers: no view has to ask again.
 
     A sum is finite only if its terms are. Of arrays with an entry a layer the last one is enough: what is no number in
-    one layer makes none in those above it. So is one place's row of logits: a vocabulary wide, it meets every weight.
+    one layer makes none in those above it. So is one place's row of logits: a vocabulary wide, it meets every weight
+    (one that overflows at another place alone passes).
     """
     with np.errstate(over="ignore", invalid="ignore"):
         for part, array in arrays.items():

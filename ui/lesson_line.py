@@ -17,8 +17,8 @@ from bert_core.serving.rooms import View
 from ui import going, notices, state
 from ui.lessons import Lesson, Step, lessons, titles
 
-#: Characters of what there is to do; the lesson has all of it.
-MOST = 120
+#: Characters of what there is to do that are shown at once, and what follows them where that isn't all.
+MOST, CUT = 120, "\u00a0…"
 _OPENED = "_steps_opened"
 
 
@@ -71,16 +71,28 @@ def draw(page: str) -> None:
         close()
         return
     st.session_state.setdefault(_OPENED, set()).add(place)
-    lesson, is_last = place.lesson, place.n == len(place.lesson.steps)
+    is_last = place.n == len(place.lesson.steps)
     with st.container(key="bw_lesson", horizontal=True, vertical_alignment="center", gap="small"):
-        words = notices.unbroken(html.escape(shortened(place.step.do), quote=False))
-        st.html(f'<p class="bw-doing bw-words"><strong>Lesson {place.number}, step {place.n} of {len(lesson.steps)}:'
-                f"</strong> {words}</p>", width="content")
+        st.html(_words(place), width="content")
         st.button("Back to the lesson", key="_lesson_back", on_click=open_lesson, args=(place,), type="tertiary")
-        if not is_last:
-            st.button("Next step", key="_lesson_next", on_click=open_step, args=(place._replace(n=place.n + 1),),
-                      type="tertiary")
+        st.button("Next step", key="_lesson_next", on_click=open_step, args=(place._replace(n=place.n + 1),),
+                  type="tertiary", disabled=is_last)
         st.button("Close", key="_lesson_close", on_click=close, type="tertiary")
+
+
+def _words(place: Place) -> str:
+    """Which step it is and what there is to do, the rest of a long one to be unfolded."""
+    short = shortened(place.step.do)
+    name = f"<strong>Lesson {place.number}, step {place.n} of {len(place.lesson.steps)}:</strong>"
+    words = f"{name} {_written(short)}"
+    if short == place.step.do:
+        return f'<p class="bw-doing bw-words">{words}</p>'
+    rest = place.step.do.removeprefix(short.removesuffix(CUT)).strip()
+    return f'<details class="bw-doing bw-words"><summary>{words}</summary>{_written(rest)}</details>'
+
+
+def _written(words: str) -> str:
+    return notices.unbroken(html.escape(words, quote=False))
 
 
 def _parse(raw: str) -> Place:
@@ -97,4 +109,4 @@ def shortened(text: str) -> str:
     if len(text) <= MOST:
         return text
     whole = re.match(rf"(.{{20,{MOST - 2}}}[.?!:]”?) ", text)
-    return f"{whole[1] if whole else text[:MOST - 1].rsplit(' ', 1)[0]}\u00a0…"
+    return (whole[1] if whole else text[:MOST - 1].rsplit(" ", 1)[0]) + CUT

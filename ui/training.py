@@ -76,7 +76,10 @@ def current(param: str, kind: str) -> RunView | None:
 
 def chosen(param: str) -> str:
     """Id of the run that the address names, or that this session had here; '' for none."""
-    return state.param(param, run_id_of, "") or going.kept(param)
+    named = state.param(param, run_id_of, "")
+    if going.is_by_history():  # the address of then says all, also that there was none
+        going.keep(param, named)
+    return named or going.kept(param)
 
 
 def look(run_id: str, kind: str) -> RunView | None:

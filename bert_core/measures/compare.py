@@ -199,10 +199,15 @@ def allowed_pairs(trace: Trace, layer: int) -> Array:
     """(Tq, Tk) bool in reading order: what the mask of a layer, 0-based, let each query see in this run.
 
     A family that transformers runs may look at near tokens only in some of its layers, each in a way of its own
-    (ModernBERT, GPT-Neo). What such a mask forbids is what no head of the layer gives any weight.
+    (ModernBERT, GPT-Neo). Such a mask forbids distances: those at which no head of the layer gives any token any
+    weight. A single weight may be 0 without a mask, where the scores lie far apart.
     """
     seen = visible(trace.attention_kind, trace.config.reading_order, len(trace))
-    return seen if is_ours(trace.config) else seen & trace.attention_probs[layer].any(axis=0)
+    if is_ours(trace.config):
+        return seen
+    given, order = trace.attention_probs[layer].any(axis=0), np.arange(len(trace))
+    reached = [distance for distance in range(-len(trace) + 1, len(trace)) if given.diagonal(distance).any()]
+    return seen & np.isin(order[None, :] - order[:, None], reached)
 
 
 def has_windows(trace: Trace) -> bool:

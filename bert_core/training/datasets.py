@@ -96,7 +96,7 @@ def reading(path: Path, what: str, line: int | None = None) -> Iterator[None]:
     """ValueError with one line where a file, or a line of it, turns out to be of another form than `what`."""
     try:
         yield
-    except (LookupError, TypeError, AttributeError, ValueError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
         where = path.name if line is None else f"{path.name}, line {line},"
         raise ValueError(f"{where} is not in the form of {what} ({type(error).__name__}: {error})") from None
 

@@ -34,6 +34,8 @@ def run_evaluate(args: argparse.Namespace) -> Any:
         return evaluate(args.task, args.model or DEFAULT_MODEL[args.task], args.data, args.seeds, args.limit)
     from bert_core.training.evaluate_tasks import FEWEST_ROWS
 
+    if args.data and Path(args.data).is_file():
+        raise ValueError(f"--data {args.data!r} is a file; evaluate --all needs the folder that holds every task's")
     for task, _ in ALL:  # what is not there is said before the first is scored, not when hours of them are
         _file_of(task, args.data)
     if args.limit is not None and args.limit < FEWEST_ROWS:

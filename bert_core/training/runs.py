@@ -56,7 +56,8 @@ def _check_out(out: Path, packed: str | None) -> None:
         raise ValueError(f"{str(out)!r} is a model's folder; give the folder of a run, or a new one")
     if not (out / "run.json").exists():
         pairs = Path(packed).name if packed else "packed.npz"
-        check_free(out, ("run.lock", "run.json.part", "tokenizer.json", pairs, f"{pairs}.tokenizer.json"))
+        check_free(out, ("run.lock", "run.json.part", "tokenizer.part", "tokenizer.json", pairs,
+                         f"{pairs}.tokenizer.json"))
 
 
 @contextmanager
@@ -217,7 +218,9 @@ def _take_vocabulary(source: Path, path: Path) -> None:
         ValueError: another one lies there, which a model of its own may stand on.
     """
     if not path.exists():
-        shutil.copyfile(source, path)
+        part = path.with_suffix(".part")
+        shutil.copyfile(source, part)
+        put_in_place(part, path)
     elif path.read_bytes() != source.read_bytes():
         raise ValueError(f"{path} is another than {source}, where the run starts; give another --out")
 

@@ -17,7 +17,7 @@ GAP = next(n for n, lesson in enumerate(lessons(), 1) if lesson.key == "gap")
 
 def line(at: AppTest) -> str:
     """What the line says, '' where there is none."""
-    found = re.search(r'<p class="bw-doing.*?">(.*?)</p>', said(at))
+    found = re.search(r'<(?:p|details) class="bw-doing.*?">(.*?)</(?:p|details)>', said(at))
     return html.unescape(re.sub(r"<[^>]*>", "", found[1])) if found else ""
 
 
@@ -41,7 +41,8 @@ def test_the_next_step_opens_its_own_view_and_the_last_one_leads_back():
     assert "step 3 of 4" in line(at)
     assert at.session_state["view"] == dict(step.link)["view"]
     at.button(key="_lesson_next").click().run()
-    assert labels(at) == ["Back to the lesson", "Close"]
+    assert labels(at) == ["Back to the lesson", "Next step", "Close"]  # where they stood
+    assert at.button(key="_lesson_next").disabled
     at.button(key="_lesson_back").click().run()
     assert at.session_state["_page"] == "class"
     assert at.session_state["lesson"] == titles()[GAP - 1]
@@ -95,3 +96,13 @@ def test_what_there_is_to_do_is_cut_at_a_sentence_or_a_word(do):
     assert do.startswith(cut.removesuffix("\u00a0…"))
     if cut != do:
         assert do[len(cut) - 2] == " "
+
+
+@pytest.mark.parametrize("number", range(1, len(lessons()) + 1))
+def test_all_that_there_is_to_do_can_be_read_on_the_page(number):
+    lesson = lessons()[number - 1]
+    for n, step in enumerate(lesson.steps, 1):
+        words = html.unescape(re.sub(r"<[^>]*>", "", lesson_line._words(lesson_line.Place(number, n))))
+        plain = words.replace("\u00a0", " ").replace(" …", " ")
+        name = f"Lesson {number}, step {n} of {len(lesson.steps)}:"
+        assert " ".join(plain.split()) == " ".join(f"{name} {step.do}".split())

@@ -103,6 +103,8 @@ def test_all_says_what_is_missing_before_the_first_task(refused, tmp_path, monke
     assert "a correlation (stsb)" in refused("evaluate", "--all", "--data", str(tmp_path), "--limit", "1")
     (tmp_path / PLACES["cola"][1]).unlink()
     assert "tasks/cola/dev.tsv is not there" in refused("evaluate", "--all", "--data", str(tmp_path))
+    (tmp_path / "one.txt").write_text("A dog.\n")
+    assert "needs the folder" in refused("evaluate", "--all", "--data", str(tmp_path / "one.txt"), "--limit", "2")
 
 
 def test_pieces_of_no_text_is_said_and_leaves_nothing(refused, run, tmp_path, tiny_bert):

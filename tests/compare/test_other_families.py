@@ -10,7 +10,7 @@ import pytest
 from bert_core import TraceRequest
 from bert_core.figures import compare as figures
 from bert_core.measures import compare, compare_writing, reveal, surprise
-from bert_core.measures.compare import NoReading
+from bert_core.measures.compare import NoReading, allowed_pairs
 from tests.payloads import unpack
 from ui.views.compare_masks import _packed
 
@@ -51,6 +51,18 @@ def test_a_local_layer_may_see_its_window_alone(engine, readers, family):
     assert figures.panel(trace, "both", (2,), 1, 0, True)["what"] == "mask of layer 2"
     left = readings["left"].trace
     assert figures.panel(left, "left", (2,), 1, 0, True)["what"] == "mask"
+
+
+def test_a_weight_that_is_nought_by_itself_is_no_mask(engine, readers, family):
+    """Scores that lie more than a hundred apart leave some places no weight, in float32."""
+    others = replace(readers, masked=family("ModernBERT"))
+    trace = engine.run(TraceRequest("the dog barked all night in the garden", model=others.masked,
+                                    parts=("attention_probs",)))
+    sharp = trace.attention_probs.copy()
+    sharp[:, :, 3, 5] = sharp[:, :, 6, 2] = 0
+    sharper = replace(trace, arrays={**trace.arrays, "attention_probs": sharp})
+    for layer in (0, 1):
+        assert np.array_equal(allowed_pairs(sharper, layer), allowed_pairs(trace, layer))
 
 
 @pytest.mark.parametrize("name", ENCODERS)

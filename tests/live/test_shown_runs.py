@@ -145,3 +145,15 @@ def test_another_table_than_that_of_the_run_on_screen_is_said_and_brings_its_own
     assert "another table" not in said(at.run())
     (sentence,) = [field for field in at.text_input if field.label == "Try a sentence"]
     assert sentence.value == "Emma sings badly."
+
+
+def test_by_history_the_address_says_which_run_also_that_there_is_none(desk, monkeypatch):
+    run = desk.start("ann", PretrainSpec(seed=5))
+    desk.watch("ann", run).set_status(Status("stopped"))
+    at = visit("pretrain", run=run)
+    assert "seed 5. Stopped" in said(at)
+    monkeypatch.setattr(training.going, "is_by_history", lambda: True)
+    del at.query_params["run"]
+    at.query_params["over"] = run
+    assert "Not begun" in said(at.run())
+    monkeypatch.undo()

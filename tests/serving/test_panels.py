@@ -112,10 +112,36 @@ def test_the_matrix_comes_back_bit_for_bit():
 
 
 @needs_panels
-@pytest.mark.parametrize("x", [torch.zeros(3, 14), torch.zeros(3, 15, dtype=torch.float64)])
+@pytest.mark.parametrize("x", [torch.zeros(3, 14), torch.zeros(3, 15, dtype=torch.float64),
+                               torch.zeros(3, 15, device="meta")])
 def test_what_does_not_fit_is_refused(x):
     with pytest.raises(ValueError, match=r"must be float32 and \(\.\.\., 15\)"):
         panels.pack(torch.randn(23, 15), None)(x, None)
+
+
+@needs_panels
+@pytest.mark.parametrize("default", [torch.bfloat16, torch.float64])
+def test_torchs_own_type_may_change_meanwhile(anew, default):
+    """transformers sets it for all threads while it loads a model that is stored in another."""
+    x, weight = torch.randn(9, 300), torch.randn(70, 300)
+    want = F.linear(x, weight)
+    torch.set_default_dtype(default)
+    try:
+        assert kernels.own_kernel_worth_it() in (True, False)  # and no error
+        fast = panels.pack(weight, None)(x, None)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    torch.testing.assert_close(fast, want, atol=1e-4, rtol=1e-4)
+
+
+@needs_panels
+def test_the_start_up_test_reaches_the_second_piece_of_inputs(anew, monkeypatch, tmp_path):
+    source = tmp_path / "panels.c"
+    source.write_text(panels._SOURCE.read_text().replace("i ? 0 : bias", "bias"))
+    monkeypatch.setattr(panels, "_SOURCE", source)
+    monkeypatch.setattr(kernels, "ratio_of_best", lambda *_: 0.5)
+    assert panels.available()
+    assert not kernels.own_kernel_worth_it()
 
 
 @needs_panels
@@ -144,6 +170,14 @@ def test_without_the_kernel_onednn_s_serves(anew, monkeypatch, what):
      "an OpenMP of its own": lambda: monkeypatch.setattr(panels, "_pools", iter([{"a"}, {"a", "b"}]).__next__)}[what]()
     assert not panels.available()
     assert not kernels.own_kernel_worth_it()
+
+
+@needs_panels
+def test_a_compiler_that_makes_something_else_is_refused(anew, monkeypatch, tmp_path):
+    source = tmp_path / "panels.c"
+    source.write_text("int nothing;")
+    monkeypatch.setattr(panels, "_SOURCE", source)
+    assert not panels.available()
 
 
 @needs_panels

@@ -36,6 +36,8 @@ def test_entities_are_read_whatever_ends_a_line(tmp_path, text):
     (datasets.read_squad, squad(context=["A dog."]), "not in the form of SQuAD 1.1"),
     (datasets.read_squad, squad(answers=[{"text": None, "answer_start": 0}]), "not in the form of SQuAD 1.1"),
     (datasets.read_squad, squad(answers=[{"text": "dog", "answer_start": "x"}]), "not in the form of SQuAD 1.1"),
+    (datasets.read_squad, squad(answers=[{"text": "dog", "answer_start": float("inf")}]), "not in the form of SQuAD"),
+    (datasets.read_squad, "[" * 100_000, "not in the form of SQuAD 1.1"),
     (datasets.read_squad, "{", "not in the form of SQuAD 1.1"),
     (datasets.read_cloze, "{", "not in the form of cloze items"),
     (datasets.read_blimp, '\n{"sentence_good": "A.", "sentence_bad": "B."}\n{', "line 3, is not in the form of BLiMP"),

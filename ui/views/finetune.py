@@ -71,7 +71,7 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
     going = run is not None and not run.status.ended
     drawn = run if going else shown_runs(run, spec)[1]
     told = drawn or run
-    first, line = st.columns([1, 6], vertical_alignment="center")
+    first, line = st.columns([1, 4], vertical_alignment="center")
     if going:
         first.button("Cancel", key="cancel", icon=":material/stop:", width="stretch", disabled=not run.own,
                      on_click=training.steer, args=(run, "stop"))

@@ -90,7 +90,7 @@ def fill_in(here: Here) -> None:
         with picture:
             trace, gaps = _chips_and_cards(here, masked, k)
         with below:
-            masking_kept.offer(trace, gaps)
+            masking_kept.offer(trace, gaps, here.encoding.tokens)
     else:
         with picture:
             mount_gaps("gaps", here.encoding, masked, [], NO_GAP)

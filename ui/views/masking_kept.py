@@ -17,15 +17,20 @@ from ui.views.family_html import draw, heading, small
 
 #: Answers kept in one visit; one more pushes the oldest out.
 MOST = 12
+#: Characters of a longer sentence's beginning, and of its end, on its button.
+LONG = 90
 _KEPT = "_kept_answers"
 
 
-def offer(trace: Trace, gaps: Sequence[Gap]) -> None:
-    """A button that keeps the answer on screen."""
-    now = kept.kept_answer(trace, gaps)
-    is_there = any(_asked(one) == _asked(now) for one in _answers())
-    st.button("Kept below" if is_there else "Keep this answer", key="keep_answer", on_click=_keep, args=(now,),
-              disabled=is_there, help="Puts it in a list below, to compare it with that of another sentence.")
+def offer(trace: Trace, gaps: Sequence[Gap], tokens: Sequence[str]) -> None:
+    """A button that keeps the answer on screen.
+
+    Args:
+        tokens: (T,) before any was hidden.
+    """
+    now = kept.kept_answer(trace, gaps, tokens)
+    st.button("Kept below" if now in _answers() else "Keep this answer", key="keep_answer", on_click=_keep, args=(now,),
+              help="Puts it in a list below, to compare it with that of another sentence.")
 
 
 def listed() -> None:
@@ -50,21 +55,24 @@ def _answers() -> list[KeptAnswer]:
 def _line(n: int, answer: KeptAnswer) -> None:
     """One answer: its sentence as a button, beside it its gaps, and what was hidden in it."""
     left, right = st.columns([2, 3], gap="small", vertical_alignment="center")
-    sentence = controls.literal(task_models.named(answer.text, answer.pair))
-    left.button(sentence, key=f"kept_{n}", on_click=_show, args=(answer,), type="tertiary")
+    asked = " + ".join(_in_short(text) for text in (answer.text, answer.pair) if text)
+    left.button(controls.literal(asked), key=f"kept_{n}", on_click=_show, args=(answer,), type="tertiary")
     hidden = f"hidden: {', '.join(answer.hidden)} · " if answer.hidden else ""
     lines = "<br>".join(map(html.escape, kept.gap_lines(answer)))
     right.html(f"<div>{lines}</div>" + small(f"{hidden}{answer.model}"))
 
 
-def _asked(answer: KeptAnswer) -> tuple[str, str | None, tuple[int, ...], str]:
-    return answer.text, answer.pair, answer.masked, answer.model
+def _in_short(text: str) -> str:
+    """The sentence; of a very long one its beginning and its end, since such as are compared may differ in either."""
+    return text if len(text) <= 2 * LONG else f"{text[:LONG]} … {text[-LONG:]}"
 
 
 def _keep(answer: KeptAnswer) -> None:
+    """Callback: put it last; it takes the place of one to the same that shows fewer or more guesses."""
     answers = _answers()
-    answers.append(answer)
-    del answers[:-MOST]
+    if answer not in answers:
+        answers[:] = [one for one in answers if one.asked != answer.asked] + [answer]
+        del answers[:-MOST]
 
 
 def _show(answer: KeptAnswer) -> None:
