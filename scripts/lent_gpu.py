@@ -3,26 +3,31 @@ r"""Train the twins and the tasks on a GPU that is lent for minutes, by a tool t
 Here, before a machine is asked for:
 
     python -m bert_core pieces --corpus ../shared/data/pretrain --out runs/pieces \
-        --limit enwiki2015=42000000,imdb_reviews_half=4000000,english_novels=3000000
+        --limit enwiki2015=51000000,imdb_reviews_half=4900000,english_novels=4500000
     python scripts/lent_gpu.py prepare --data ../shared/data
 
-Then four calls of the tool, `--seconds` by what is left, each with the folder that it names in `carry`:
+Then four calls of the tool, each with the folder that it names in `carry`, `--seconds` by what is left for
+the three runs together:
 
-    python3 scripts/lent_gpu.py keep runs/lent/1
-    python3 scripts/lent_gpu.py keep runs/lent/2 && python3 scripts/lent_gpu.py train twin-bert --seconds 140 --to $OUT
-    python3 scripts/lent_gpu.py keep runs/lent/3 && python3 scripts/lent_gpu.py train twin-gpt --to $OUT
+    python3 scripts/lent_gpu.py keep runs/lent/1 && python3 scripts/lent_gpu.py measure
+    python3 scripts/lent_gpu.py keep runs/lent/2 && python3 scripts/lent_gpu.py train twin-bert --seconds 430 --to $OUT
+    python3 scripts/lent_gpu.py keep runs/lent/3 && python3 scripts/lent_gpu.py begin-tasks &&
+        python3 scripts/lent_gpu.py train twin-gpt --to $OUT
     python3 scripts/lent_gpu.py keep runs/lent/4 && python3 scripts/lent_gpu.py train twin-rtl --to $OUT &&
-        python3 scripts/lent_gpu.py tune --to $OUT
+        python3 scripts/lent_gpu.py end-tasks --to $OUT
 
 and here, after each of the last three, with the folder in which the files came back:
 
     python scripts/lent_gpu.py gather FILES_AT
 
-`train twin-bert` tries first: whether rows without padding give the loss of
-padded batches there, compiled or not, how fast they are, and which rate is
-best. What it chooses, all three train with. `git checkout assets/models`
-brings the weights back that `prepare` takes out of what travels. Time that is
-left at the end of the last call is for `python3 -m bench trace`.
+`measure` finds out whether rows without padding give the loss of padded
+batches there, compiled or not, how fast the twins read them, and whether the
+tasks run; so a second attempt is cheap where they don't. `train twin-bert`
+tries which rate is best; what it chooses, all three train with. The tasks are
+tuned beside the other two twins, as they leave a GPU waiting most of the time.
+`git checkout assets/models` brings the weights back that `prepare` takes out of
+what travels. Time that is left at the end of the last call is for `python3 -m
+bench trace`.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,11 +48,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RUNS, SHIPPED = ROOT / "runs", ROOT / "assets" / "models"
 WAYS = {"twin-bert": "mlm", "twin-gpt": "clm", "twin-rtl": "rtl"}
-MIX = ("enwiki2015=0.70,captions=0.06,tatoeba_english=0.09,storybooks=0.035,onestop_english=0.035,"
-       "fairy_tales_grimm=0.01,wikinews=0.03,imdb_reviews_half=0.025,english_novels=0.015")
-RECIPE = ["--corpus", "runs/pieces", "--packed", "runs/lent.npz", "--pack-tokens", "400000000", "--mix", MIX,
-          "--seed", "16", "--loss-fraction", "0.3333", "--optimizer", "muon", "--warmup", "0.02", "--decay", "0.9",
-          "--nsp-weight", "1", "--learn-words", "10000", "--precision", "bf16", "--save-seconds", "100000"]
+#: Everyday text is read ten to thirty times, an article of Wikipedia six.
+MIX = ("enwiki2015=0.74,captions=0.055,tatoeba_english=0.015,storybooks=0.015,onestop_english=0.02,"
+       "fairy_tales_grimm=0.01,wikinews=0.04,imdb_reviews_half=0.06,english_novels=0.045")
+#: What `measure` reads, as it travels with the first call.
+FIRST = ("captions", "fairy_tales_grimm", "imdb_reviews_half", "onestop_english", "storybooks", "tatoeba_english",
+         "wikinews")
+SMALL_MIX = "wikinews=0.5,imdb_reviews_half=0.4,captions=0.1"
+RECIPE = ["--corpus", "runs/pieces", "--seed", "16", "--loss-fraction", "0.3333", "--optimizer", "muon", "--decay",
+          "0.9", "--nsp-weight", "1", "--learn-words", "10000", "--precision", "bf16", "--save-seconds", "100000"]
+WARMUP = ["--warmup", "0.02"]
 STEP = 65536
 #: What is tried in turn: flags, and what the environment is told.
 UNPADDED = ["--step-tokens", str(STEP), "--micro-tokens", str(STEP), "--unpadded"]
@@ -55,13 +66,11 @@ ATTEMPTS: Sequence[tuple[Sequence[str], Mapping[str, str]]] = (
     (UNPADDED, {}), (UNPADDED, {"TORCHDYNAMO_DISABLE": "1"}), (PADDED, {}))
 #: Nats by which the first step's loss may differ between two ways of computing it in half precision.
 ALIKE = 0.02
-RATES = (5e-4, 1e-3, 2e-3)
+RATES = (1e-3, 2e-3, 3e-3)
 #: A head's rate by the encoder's.
 HEAD = 1.5
-#: Pieces of a trial of a rate, and steps of a trial of speed.
-TRIAL, SPEED_STEPS = 12_000_000, 30
-#: How fast the slowest of the three reads by the speed of twin-bert: the causal ones predict twice as often.
-SLOWEST = 0.8
+#: Pieces of a trial of a rate, its warm-up, and steps of a trial of speed: more than are made ahead while it compiles.
+TRIAL, TRIAL_WARMUP, SPEED_STEPS = 16_000_000, ["--warmup", "0.1"], 200
 TASKS = {
     "sst2": ("sst2/train.tsv", ["--epochs", "3", "--rank", "16", "--batch", "64"]),
     "ner": ("ner/train.tsv", ["--epochs", "8", "--rank", "16", "--batch", "32", "--word-dropout", "0.3"]),
@@ -69,6 +78,8 @@ TASKS = {
     "stsb": ("stsb/sts-train.tsv", ["--epochs", "4", "--rank", "16", "--batch", "32"]),
     "cola": ("cola/train.tsv", ["--epochs", "4", "--rank", "16", "--batch", "32"]),
 }
+#: Letters of a task's file that are tried.
+SAMPLE = 40_000
 #: Bytes of a file that comes back.
 SHARD = 16_000_000
 
@@ -92,7 +103,14 @@ def prepare(data: Path) -> None:
         target = RUNS / "lent" / str(number) / "start" / name
         target.mkdir(parents=True)
         shutil.copyfile(SHIPPED / name / "model.safetensors", target / "model.safetensors")
-    shutil.copytree(RUNS / "pieces", RUNS / "lent" / "2" / "pieces")
+    for path in (RUNS / "pieces").glob("*.pieces"):
+        target = RUNS / "lent" / ("1" if path.stem in FIRST else "2") / "pieces" / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    for path, _ in TASKS.values():
+        target = RUNS / "lent" / "1" / "samples" / path
+        target.parent.mkdir(parents=True)
+        target.write_text(_sample(_unpacked(data / "tasks" / path)), encoding="utf-8")
     with tarfile.open(RUNS / "lent" / "3" / "tasks.tar.xz", "w:xz") as archive:
         for path, _ in TASKS.values():
             archive.add(_unpacked(data / "tasks" / path), f"tasks/{path}")
@@ -114,6 +132,16 @@ def _unpacked(path: Path) -> Path:
     return target
 
 
+def _sample(path: Path) -> str:
+    """The first rows of a training file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".json":
+        whole = json.loads(text)
+        first = whole["data"][0]
+        return json.dumps({**whole, "data": [{**first, "paragraphs": first["paragraphs"][:20]}]})
+    return text[: text.rfind("\n\n" if "\n\n" in text else "\n", 0, SAMPLE) + 1]
+
+
 # --- there -------------------------------------------------------------------
 
 
@@ -128,52 +156,71 @@ def keep(part: Path) -> None:
                 archive.extractall(RUNS, filter="data")
 
 
+def measure(workers: int) -> None:
+    """Which way of computing a step works there, and how fast the twins read with it: runs/lent-way.json."""
+    _take_start("twin-bert")
+    more = ["--mix", SMALL_MIX, "--packed", "runs/try.npz", "--pack-tokens", str(SPEED_STEPS * STEP), *WARMUP]
+    tasks = _start_tasks("samples", "try-")
+    padded = _trial("padded", "mlm", [*more, *PADDED, "--tokens", str(2 * STEP)], {}, workers)
+    for number, (flags, environment) in enumerate(ATTEMPTS):
+        asked = [*more, *flags, "--tokens", str(SPEED_STEPS * STEP)]
+        try:
+            both = _trial(f"both-{number}", "mlm", asked, environment, workers)
+            one = _trial(f"one-{number}", "clm", asked, environment, workers)
+        except subprocess.CalledProcessError as error:
+            print(f"{flags[-1]} {environment}: {error}", flush=True)
+            continue
+        apart = abs(both[0]["loss"] - padded[0]["loss"])
+        speeds = {"mlm": speed_of(both), "clm": speed_of(one)}
+        print(f"{flags[-1]} {environment}: {speeds} pieces/s, first loss {apart:.4f} from padded", flush=True)
+        if apart < ALIKE:
+            break
+    else:
+        sys.exit("no way of computing a step gives what padded batches give")
+    way = {"flags": flags, "environment": environment, "speeds": speeds}
+    (RUNS / "lent-way.json").write_text(json.dumps(way), encoding="utf-8")
+    print(f"tasks that failed: {[name for name, process in tasks.items() if process.wait()] or 'none'}", flush=True)
+
+
 def train(name: str, seconds: float, workers: int, to: Path) -> None:
-    """Train a twin for about so many seconds, twin-bert after the trials, and write what comes back to `to`."""
-    shutil.copyfile(RUNS / "start" / name / "model.safetensors", SHIPPED / name / "model.safetensors")
+    """Train a twin, twin-bert after trials of its rate, and write what comes back to `to`.
+
+    Args:
+        seconds: what all three may take together; the first one's counts.
+    """
+    _take_start(name)
     choice = RUNS / "lent-choice.json"
     if name == "twin-bert":
         choice.write_text(json.dumps(choose(seconds, workers)), encoding="utf-8")
     chosen = json.loads(choice.read_text(encoding="utf-8"))
     print(f"{name}: {chosen}", flush=True)
-    flags = [*chosen["flags"], "--lr", str(chosen["rate"]), "--head-lr", str(HEAD * chosen["rate"]),
-             "--tokens", str(chosen["tokens"])]
-    _pretrain(name, RUNS / f"lent-{name}", flags, chosen["environment"], workers)
+    asked = [*_asked(chosen), *WARMUP, *_rates(chosen["rate"])]
+    _pretrain(name, WAYS[name], RUNS / f"lent-{name}", asked, chosen["environment"], workers)
     _send(f"{name}.tar", RUNS / f"lent-{name}", ("model/config.json", "model/model.safetensors", "run.json",
                                                  "curve.jsonl"), name, to)
 
 
 def choose(seconds: float, workers: int) -> dict[str, Any]:
     """Flags, environment, rate and tokens that all three train with."""
-    padded = _trial("padded", [*PADDED, "--tokens", str(2 * STEP)], {}, workers)
-    for number, (flags, environment) in enumerate(ATTEMPTS):
-        try:
-            rows = _trial(f"speed-{number}", [*flags, "--tokens", str(SPEED_STEPS * STEP)], environment, workers)
-        except subprocess.CalledProcessError as error:
-            print(f"{flags[-1]} {environment}: {error}", flush=True)
-            continue
-        apart = abs(rows[0]["loss"] - padded[0]["loss"])
-        print(f"{flags[-1]} {environment}: {speed_of(rows):,.0f} pieces/s, first loss {apart:.4f} from padded",
-              flush=True)
-        if apart < ALIKE:
-            break
-    else:
-        sys.exit("no way of computing a step gives what padded batches give")
-    asked = [*flags, "--tokens", str(TRIAL)]
-    started = [(rate, _pretrain("twin-bert", RUNS / f"lent-rate-{rate}", [
-        *asked, "--lr", str(rate), "--head-lr", str(HEAD * rate)], environment, max(1, workers // len(RATES)),
-        wait=False)) for rate in RATES]
-    losses = {rate: end_of(_curve(RUNS / f"lent-rate-{rate}")) for rate, process in started if process.wait() == 0}
+    way = json.loads((RUNS / "lent-way.json").read_text(encoding="utf-8"))
+    tokens = tokens_for(seconds, way["speeds"])
+    asked = [*_asked({**way, "tokens": tokens}), *TRIAL_WARMUP, "--tokens", str(min(tokens, TRIAL))]
+    started = {}
+    for rate in RATES:
+        started[rate] = _pretrain("twin-bert", "mlm", RUNS / f"lent-rate-{rate}", [*asked, *_rates(rate)],
+                                  way["environment"], workers, wait=False)
+        while started[rate].poll() is None and not (RUNS / "lent.npz").exists():  # the first one packs
+            time.sleep(0.5)
+    losses = {rate: end_of(_curve(RUNS / f"lent-rate-{rate}"))
+              for rate, process in started.items() if process.wait() == 0}
     print(f"losses by rate: {losses}", flush=True)
     best = min(losses, key=losses.__getitem__, default=RATES[0])  # no trial ended: the careful one
-    return {"flags": flags, "environment": environment, "rate": best,
-            "tokens": tokens_for(seconds, speed_of(rows)), "losses": losses, "speed": speed_of(rows)}
+    return {**way, "rate": best, "tokens": tokens, "losses": losses}
 
 
-def tokens_for(seconds: float, speed: float) -> int:
-    """Pieces that the slowest twin reads in so many seconds, in whole millions, at most what is packed."""
-    packed = int(RECIPE[RECIPE.index("--pack-tokens") + 1])
-    return min(packed, max(1, int(seconds * speed * SLOWEST / 1e6)) * 1_000_000)
+def tokens_for(seconds: float, speeds: Mapping[str, float]) -> int:
+    """Pieces that each of the three reads in so many seconds of all, in whole millions."""
+    return max(1, int(seconds / (1 / speeds["mlm"] + 2 / speeds["clm"]) / 1e6)) * 1_000_000
 
 
 def speed_of(rows: Sequence[Mapping[str, float]]) -> float:
@@ -188,29 +235,65 @@ def end_of(rows: Sequence[Mapping[str, float]]) -> float:
     return sum(row["loss"] for row in last) / len(last)
 
 
-def tune(to: Path) -> None:
-    """Fine-tune the five tasks on the trained twin-bert, side by side, and write what comes back to `to`."""
+def begin_tasks() -> None:
+    """Fine-tune the five tasks on the trained twin-bert, in a session of their own that outlives the call."""
     weights = "model.safetensors"
     shutil.copyfile(RUNS / "lent-twin-bert" / "model" / weights, SHIPPED / "twin-bert" / weights)
-    started = {name: subprocess.Popen([
-        sys.executable, "-m", "bert_core", "finetune", "--task", name, "--data", f"runs/tasks/{path}",
-        "--out", f"runs/twin-bert-{name}", *flags], cwd=ROOT) for name, (path, flags) in TASKS.items()}
-    failed = [name for name, process in started.items() if process.wait()]
-    print(f"tasks that failed: {failed or 'none'}", flush=True)
-    names = [f"twin-bert-{name}/{file}" for name in TASKS if name not in failed
-             for file in ("config.json", "model.safetensors", "run.json", "curve.jsonl")]
-    _send("tasks.tar", RUNS, names, "", to)
+    with (RUNS / "lent-tasks.log").open("w") as log:
+        subprocess.Popen([sys.executable, __file__, "tasks"], cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+    time.sleep(15)  # they read the weights, which the next call may take away
+
+
+def tasks() -> None:
+    """The five side by side, to their end."""
+    failed = [name for name, process in _start_tasks("tasks", "").items() if process.wait()]
+    (RUNS / "lent-tasks.json").write_text(json.dumps([name for name in TASKS if name not in failed]), encoding="utf-8")
+
+
+def end_tasks(to: Path, seconds: float) -> None:
+    """Wait for the tasks, so many seconds at most, and write what comes back to `to`."""
+    done, until = RUNS / "lent-tasks.json", time.monotonic() + seconds
+    while not done.exists() and time.monotonic() < until:
+        time.sleep(0.5)
+    log = (RUNS / "lent-tasks.log").read_text(encoding="utf-8")
+    print(log[-2000:], flush=True)
+    ready = [name for name in TASKS if (RUNS / f"twin-bert-{name}" / "run.json").exists()]
+    print(f"tasks that are ready: {ready}", flush=True)
+    _send("tasks.tar", RUNS, [f"twin-bert-{name}/{file}" for name in ready
+                              for file in ("config.json", "model.safetensors", "run.json", "curve.jsonl")], "", to)
+
+
+def _start_tasks(data: str, prefix: str) -> dict[str, subprocess.Popen]:
+    return {name: subprocess.Popen([
+        sys.executable, "-m", "bert_core", "finetune", "--task", name, "--data", f"runs/{data}/{path}",
+        "--out", f"runs/{prefix}twin-bert-{name}", *flags], cwd=ROOT) for name, (path, flags) in TASKS.items()}
+
+
+def _take_start(name: str) -> None:
+    """The weights that a run starts from, where a shipped model's stand."""
+    shutil.copyfile(RUNS / "start" / name / "model.safetensors", SHIPPED / name / "model.safetensors")
+
+
+def _asked(chosen: Mapping[str, Any]) -> list[str]:
+    """Flags of every run on the whole mix."""
+    return [*chosen["flags"], "--mix", MIX, "--packed", "runs/lent.npz", "--pack-tokens", str(chosen["tokens"]),
+            "--tokens", str(chosen["tokens"])]
+
+
+def _rates(rate: float) -> list[str]:
+    return ["--lr", str(rate), "--head-lr", str(HEAD * rate)]
 
 
 def _pretrain(
-    name: str, out: Path, flags: Sequence[str], environment: Mapping[str, str], workers: int, wait: bool = True
+    name: str, way: str, out: Path, flags: Sequence[str], environment: Mapping[str, str], workers: int,
+    wait: bool = True,
 ) -> subprocess.Popen:
     """Run `pretrain`; its progress goes to standard error.
 
     Raises:
         subprocess.CalledProcessError: it failed, where it is waited for.
     """
-    command = [sys.executable, "-m", "bert_core", "pretrain", "--init", name, "--objective", WAYS[name], "--out",
+    command = [sys.executable, "-m", "bert_core", "pretrain", "--init", name, "--objective", way, "--out",
                str(out.relative_to(ROOT)), "--workers", str(workers), *RECIPE, *flags]
     process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
     if wait and process.wait():
@@ -218,10 +301,12 @@ def _pretrain(
     return process
 
 
-def _trial(label: str, flags: Sequence[str], environment: Mapping[str, str], workers: int) -> list[dict[str, float]]:
+def _trial(
+    label: str, way: str, flags: Sequence[str], environment: Mapping[str, str], workers: int
+) -> list[dict[str, float]]:
     """The curve of a short run from twin-bert."""
     out = RUNS / f"lent-trial-{label}"
-    _pretrain("twin-bert", out, flags, environment, workers)
+    _pretrain("twin-bert", way, out, flags, environment, workers)
     return _curve(out)
 
 
@@ -260,15 +345,21 @@ def main() -> None:
     actions = parser.add_subparsers(dest="action", required=True)
     actions.add_parser("prepare").add_argument("--data", type=Path, required=True)
     actions.add_parser("keep").add_argument("part", type=Path)
+    actions.add_parser("measure").add_argument("--workers", type=int, default=10)
     training = actions.add_parser("train")
     training.add_argument("name", choices=WAYS)
-    training.add_argument("--seconds", type=float, default=140.0)
-    training.add_argument("--workers", type=int, default=14)
+    training.add_argument("--seconds", type=float, default=430.0)
+    training.add_argument("--workers", type=int, default=10)
     training.add_argument("--to", type=Path, required=True)
-    actions.add_parser("tune").add_argument("--to", type=Path, required=True)
+    actions.add_parser("begin-tasks")
+    actions.add_parser("tasks")
+    ending = actions.add_parser("end-tasks")
+    ending.add_argument("--seconds", type=float, default=60.0)
+    ending.add_argument("--to", type=Path, required=True)
     actions.add_parser("gather").add_argument("folder", type=Path)
     args = vars(parser.parse_args())
-    {"prepare": prepare, "keep": keep, "train": train, "tune": tune, "gather": gather}[args.pop("action")](**args)
+    {"prepare": prepare, "keep": keep, "measure": measure, "train": train, "begin-tasks": begin_tasks, "tasks": tasks,
+     "end-tasks": end_tasks, "gather": gather}[args.pop("action")](**args)
 
 
 if __name__ == "__main__":

@@ -79,14 +79,14 @@ class Batch(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Sums over a batch, so that batches and processes can be added up."""
+    """Sums over a batch, so that batches and processes can be added up; tensors are (), and nobody waited for them."""
 
     token: Tensor  # nats
     tokens: int  # predictions made
-    token_hits: int
+    token_hits: Tensor
     nsp: Tensor  # nats
     pairs: int
-    pair_hits: int
+    pair_hits: Tensor
 
 
 @dataclass(frozen=True)
@@ -176,12 +176,12 @@ def head_losses(
         summed: gives what SummedLoss does, instead of it.
     """
     token, right = (summed or SummedLoss.apply)(core.mlm_logits(model, asked), targets)
-    hits, pairs = int(right.sum()), len(labels)
+    hits, pairs = right.sum(), len(labels)
     if not pairs:
-        return Losses(token, len(targets), hits, token.new_zeros(()), 0, 0)
+        return Losses(token, len(targets), hits, token.new_zeros(()), 0, hits.new_zeros(()))
     scores = exact(core.nsp_logits(model, core.pooled_output(model, first[:, None])))  # (S, 2)
     nsp = F.cross_entropy(scores, labels, reduction="sum")
-    return Losses(token, len(targets), hits, nsp, pairs, int((scores.argmax(-1) == labels).sum()))
+    return Losses(token, len(targets), hits, nsp, pairs, (scores.argmax(-1) == labels).sum())
 
 
 def exact(logits: Tensor) -> Tensor:

@@ -31,7 +31,7 @@ from bert_core.precision import bf16_is_faster, has_bf16
 from bert_core.training import unpadded
 from bert_core.training.ahead import ahead
 from bert_core.training.objectives import Batch, Losses, Objective, Sample, losses
-from bert_core.training.optim import OPTIMIZERS, clip_gradients, learning_rate_factor, set_learning_rate
+from bert_core.training.optim import OPTIMIZERS, clip_on_device, finite, learning_rate_factor, set_learning_rate
 from bert_core.training.packing import Packed
 
 STATE = "state.safetensors"
@@ -267,7 +267,13 @@ class Trainer:
         return self.steps if end is None else min(self.steps, len(steps_of(self.packed, self.recipe.step_tokens, end)))
 
     def train_step(self) -> dict[str, float]:
-        """One optimiser step; returns what the curve records of it."""
+        """One optimiser step; returns what the curve records of it.
+
+        A GPU is asked for numbers once, at the end, as it has nothing to do while it is waited for.
+
+        Raises:
+            ValueError: the gradient's norm is no number; the weights are none either from here on.
+        """
         began = time.perf_counter()
         warmup, decay = (int(share * self.steps) for share in (self.recipe.warmup, self.recipe.decay))
         factor = learning_rate_factor(self.step, self.steps, warmup, decay)
@@ -275,16 +281,18 @@ class Trainer:
         counts = self._accumulate(self._next())
         if self.still is not None:
             self.weights[WORDS].grad[self.still] = 0.0
-        norm = clip_gradients(self.weights, self.recipe.clip)
+        norm = clip_on_device(self.weights, self.recipe.clip)
         self.optimizer.step()
         if self.still is not None:  # weight decay reaches them without a gradient
             with torch.no_grad():
                 self.weights[WORDS][self.still] = self._start
         self.optimizer.zero_grad(set_to_none=True)
+        *sums, norm = torch.cat([counts, norm.detach().double()[None]]).tolist()
+        finite(norm)
         self.step += 1
         self.seconds += time.perf_counter() - began
         read = int(self.packed.offsets[self.plan[self.step - 1].stop])
-        return {"step": self.step, "tokens": read, **_averages(counts), "lr": factor * self.recipe.lr,
+        return {"step": self.step, "tokens": read, **_averages(sums), "lr": factor * self.recipe.lr,
                 "grad_norm": norm, "seconds": round(self.seconds, 2)}
 
     def _next(self) -> Work:
@@ -296,16 +304,18 @@ class Trainer:
             self._coming = ahead(works, numbers, self.workers, pin=self.device != "cpu")
         return next(self._coming)
 
-    def _accumulate(self, work: Work) -> list[float]:
-        """Gradients of this step's loss, the same for any number of processes."""
+    def _accumulate(self, work: Work) -> Tensor:
+        """Gradients of this step's loss, the same for any number of processes; the summed Losses, (6,)."""
         sums: list[Tensor] = []
         for micro in work.batches:
             done = self._forward(micro.to(self.device))
             (done.token / work.chosen + self.recipe.nsp_weight * done.nsp / work.pairs).backward()
-            sums.append(torch.stack([torch.as_tensor(n, device=self.device).detach().double() for n in done]))
-        totals = torch.stack(sums).sum(0).tolist() if sums else [0.0] * len(Losses._fields)
+            sums.append(torch.stack([n.detach().double() if isinstance(n, Tensor) else
+                                     torch.full((), n, dtype=torch.float64, device=self.device) for n in done]))
+        totals = torch.stack(sums).sum(0) if sums else torch.zeros(len(Losses._fields), dtype=torch.float64,
+                                                                   device=self.device)
         if self.processes > 1:
-            totals = self._share(totals)
+            self._share(totals)
         return totals
 
     def _forward(self, batch: Batch | unpadded.Row) -> Losses:
@@ -313,7 +323,7 @@ class Trainer:
         with torch.autocast(kind, dtype=torch.bfloat16, enabled=self.recipe.precision == "bf16"):
             return losses(self.model, batch) if isinstance(batch, Batch) else unpadded.losses(self.model, batch)
 
-    def _share(self, totals: list[float]) -> list[float]:
+    def _share(self, totals: Tensor) -> None:
         """Add gradients and counts up over the processes."""
         learning = [weight for weight in self.weights.values() if weight.requires_grad]
         reached = torch.tensor([weight.grad is not None for weight in learning], dtype=torch.int32, device=self.device)
@@ -324,9 +334,7 @@ class Trainer:
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
             dist.all_reduce(weight.grad)
-        counts = torch.tensor(totals, dtype=torch.float64, device=self.device)
-        dist.all_reduce(counts)
-        return counts.tolist()
+        dist.all_reduce(totals)
 
     def agreed(self, choice: bool) -> bool:
         """What the first process chose, in every process: their clocks differ."""

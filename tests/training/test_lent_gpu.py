@@ -33,12 +33,22 @@ def tree(lent, tmp_path):
     for words in (("init", "-q"), ("add", "."), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a")):
         subprocess.run(["git", *words], cwd=tmp_path, check=True)
     (tmp_path / "runs" / "pieces").mkdir(parents=True)
-    (tmp_path / "runs" / "pieces" / "stories.pieces").write_text("pieces", encoding="utf-8")
+    for name in ("captions", "enwiki2015"):
+        (tmp_path / "runs" / "pieces" / f"{name}.pieces").write_text(f"pieces of {name}", encoding="utf-8")
     for path, _ in lent.TASKS.values():
         file = tmp_path / "data" / "tasks" / path
         file.parent.mkdir(parents=True)
-        file.write_text(f"rows of {path}", encoding="utf-8")
+        file.write_text(_rows_of(path), encoding="utf-8")
     return tmp_path
+
+
+def _rows_of(path: str) -> str:
+    if path.endswith(".json"):
+        article = {"title": "a", "paragraphs": [{"context": f"paragraph {n}", "qas": []} for n in range(30)]}
+        return json.dumps({"version": "1.1", "data": [article, article]})
+    if path.startswith("ner"):
+        return "Paris\tB-LOC\n.\tO\n\n" * 4_000
+    return "".join(f"row {n}\t1\n" for n in range(9_000))
 
 
 def test_all_that_is_needed_there_travels_in_the_four_calls(lent, tree):
@@ -50,9 +60,27 @@ def test_all_that_is_needed_there_travels_in_the_four_calls(lent, tree):
     for name in lent.WAYS:
         kept = tree / "runs" / "start" / name / "model.safetensors"
         assert kept.read_text(encoding="utf-8") == f"weights of {name}"
-    assert (tree / "runs" / "pieces" / "stories.pieces").read_text(encoding="utf-8") == "pieces"
+    for name in ("captions", "enwiki2015"):
+        kept = tree / "runs" / "pieces" / f"{name}.pieces"
+        assert kept.read_text(encoding="utf-8") == f"pieces of {name}"
     for path, _ in lent.TASKS.values():
-        assert (tree / "runs" / "tasks" / path).read_text(encoding="utf-8") == f"rows of {path}"
+        assert (tree / "runs" / "tasks" / path).read_text(encoding="utf-8") == _rows_of(path)
+
+
+def test_what_the_first_call_tries_is_there_with_it(lent, tree):
+    lent.prepare(tree / "data")
+    lent.keep(tree / "runs" / "lent" / "1")
+    assert {part.split("=")[0] for part in lent.SMALL_MIX.split(",")} <= set(lent.FIRST)
+    assert {part.split("=")[0] for part in lent.MIX.split(",")} >= set(lent.FIRST)
+    for path, _ in lent.TASKS.values():
+        sample = (tree / "runs" / "samples" / path).read_text(encoding="utf-8")
+        if path.endswith(".json"):
+            (article,) = json.loads(sample)["data"]
+            assert len(article["paragraphs"]) == 20
+        else:
+            assert lent.SAMPLE - 100 < len(sample) <= lent.SAMPLE
+            assert _rows_of(path).startswith(sample)
+            assert sample.endswith("O\n\n" if path.startswith("ner") else "\t1\n")
 
 
 def test_weights_that_are_not_committed_stay(lent, tree):
@@ -82,37 +110,61 @@ def test_what_is_sent_in_pieces_is_put_together(lent, tmp_path, monkeypatch):
 def test_speed_is_that_of_the_later_steps_and_tokens_follow_from_it(lent):
     slow_start = [{"tokens": 100.0 * n, "seconds": 60.0 + 0.5 * n} for n in range(1, 9)]
     assert lent.speed_of(slow_start) == pytest.approx(200)
-    assert lent.tokens_for(100, 1_000_000) == 80_000_000
-    assert lent.tokens_for(1e6, 1_000_000) == 400_000_000  # no more than is packed
+    assert lent.tokens_for(100, {"mlm": 2e6, "clm": 1e6}) == 40_000_000  # 20 s, and twice 40
     assert lent.end_of([{"loss": 9.0}] * 18 + [{"loss": 1.0}, {"loss": 2.0}]) == 1.5
 
 
-def test_the_choice_takes_the_first_way_that_gives_the_padded_loss_and_the_best_rate(lent, tmp_path, monkeypatch):
-    first_losses = {"padded": 3.0, "speed-0": None, "speed-1": 3.2, "speed-2": 3.001}
+class Done:
+    """A process that has ended well."""
 
-    def trial(label, flags, environment, workers):
+    def wait(self) -> int:
+        return 0
+
+    def poll(self) -> int:
+        return 0
+
+
+def test_the_way_is_the_first_that_gives_the_padded_loss(lent, tmp_path, monkeypatch):
+    first_losses = {"padded": 3.0, "both-0": None, "both-1": 3.2, "one-1": 5.0, "both-2": 3.001, "one-2": 5.0}
+
+    def trial(label, way, flags, environment, workers):
         if first_losses[label] is None:
             raise subprocess.CalledProcessError(1, label)
-        return [{"loss": first_losses[label], "tokens": 1e6 * n, "seconds": float(n)} for n in range(1, 5)]
+        speed = 1e6 if way == "clm" else 2e6
+        return [{"loss": first_losses[label], "tokens": speed * n, "seconds": float(n)} for n in range(1, 5)]
 
-    class Done:
-        def wait(self) -> int:
-            return 0
-
+    (tmp_path / "runs").mkdir()
     monkeypatch.setattr(lent, "_trial", trial)
-    monkeypatch.setattr(lent, "_pretrain", lambda *args, **more: Done())
+    monkeypatch.setattr(lent, "_take_start", lambda name: None)
+    monkeypatch.setattr(lent, "_start_tasks", lambda data, prefix: {"sst2": Done()})
+    lent.measure(6)
+    way = json.loads((tmp_path / "runs" / "lent-way.json").read_text(encoding="utf-8"))
+    assert way == {"flags": lent.PADDED, "environment": {}, "speeds": {"mlm": 2e6, "clm": 1e6}}
+
+
+def test_the_rate_is_the_best_of_the_trials_and_all_read_what_is_packed_for_them(lent, tmp_path, monkeypatch):
+    asked = []
+
+    def pretrain(name, way, out, flags, environment, workers, wait=True):
+        asked.append(flags)
+        return Done()
+
+    (tmp_path / "runs").mkdir()
+    way = {"flags": lent.PADDED, "environment": {"A": "1"}, "speeds": {"mlm": 2e6, "clm": 1e6}}
+    (tmp_path / "runs" / "lent-way.json").write_text(json.dumps(way), encoding="utf-8")
+    monkeypatch.setattr(lent, "_pretrain", pretrain)
     ends = {f"lent-rate-{rate}": loss for rate, loss in zip(lent.RATES, (2.6, 2.4, 2.5), strict=True)}
     monkeypatch.setattr(lent, "_curve", lambda run: [{"loss": ends[run.name]}])
     chosen = lent.choose(100, 6)
-    assert chosen["flags"] == lent.PADDED
-    assert chosen["rate"] == lent.RATES[1]
-    assert chosen["tokens"] == 80_000_000
-    assert json.loads(json.dumps(chosen))["environment"] == {}
+    assert chosen == {**way, "rate": lent.RATES[1], "tokens": 40_000_000, "losses": chosen["losses"]}
+    assert {flags[flags.index("--pack-tokens") + 1] for flags in asked} == {"40000000"}
+    assert [flags[flags.index("--lr") + 1] for flags in asked] == [str(rate) for rate in lent.RATES]
 
 
 def test_the_commands_have_no_flag_that_training_does_not_know(lent):
     known = {f"--{name.replace('_', '-')}" for name in defaults("pretrain")}
-    flags = [*lent.RECIPE, *lent.UNPADDED, *lent.PADDED]
+    flags = [*lent.RECIPE, *lent.WARMUP, *lent.UNPADDED, *lent.PADDED, *lent._rates(1.0),
+             *lent._asked({"flags": [], "tokens": 1})]
     assert {word for word in flags if word.startswith("--")} <= known
     known = {f"--{name.replace('_', '-')}" for name in defaults("finetune")}
     assert {word for _, flags in lent.TASKS.values() for word in flags if word.startswith("--")} <= known

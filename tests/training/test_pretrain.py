@@ -11,7 +11,7 @@ from bert_core import model as core
 from bert_core.training import block, pretrain
 from bert_core.training.block import hidden_at
 from bert_core.training.objectives import IGNORED, OBJECTIVES, Sample, SummedLoss, losses
-from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor
+from bert_core.training.optim import StackedMuon, adamw, clip_gradients, learning_rate_factor
 from tests.training.tiny import CONFIG, objective, packed, trainer
 
 STEPS_TO_SEE = 10
@@ -194,6 +194,27 @@ def test_muon_takes_every_matrix_of_the_layers_and_moves_it_as_far_as_adamw_woul
     for old, new in zip(before, matrices, strict=True):
         moved = (new - old).square().mean().sqrt().item()
         assert 0.1 * rate < moved < 0.3 * rate  # 0.2 for an exactly orthogonal update
+
+
+def test_muon_with_matrices_of_one_shape_together_is_torch_s():
+    draw = torch.Generator().manual_seed(4)
+    shapes = [(24, 24), (24, 60), (24, 24), (60, 24), (24, 60), (24, 24)]
+    ours, theirs = ([torch.randn(s, generator=g).requires_grad_() for s in shapes]
+                    for g in (torch.Generator().manual_seed(6) for _ in range(2)))
+    flags = {"lr": 0.02, "weight_decay": 0.1, "adjust_lr_fn": "match_rms_adamw"}
+    stacked, alone = StackedMuon(ours, **flags), torch.optim.Muon(theirs, **flags)
+    before = [w.detach().clone() for w in ours]
+    for _ in range(4):
+        for one, other in zip(ours, theirs, strict=True):
+            one.grad = torch.randn(one.shape, generator=draw)
+            other.grad = one.grad.clone()
+        ours[2].grad = theirs[2].grad = None  # nobody asked for it
+        stacked.step()
+        alone.step()
+    assert torch.equal(ours[2], before[2])
+    for one, other, old in zip(ours, theirs, before, strict=True):
+        assert (one - other).norm() <= 0.02 * (other - old).norm()  # rounding of bf16, in another order
+    assert all(stacked.state[w].keys() == {"momentum_buffer"} for n, w in enumerate(ours) if n != 2)
 
 
 def test_training_learns():

@@ -142,7 +142,7 @@ class PretrainRun:
         self.step += 1
         nsp = float(found.nsp.detach()) / found.pairs if found.pairs else float("nan")
         count = max(1, found.tokens)
-        self.rows.append(Losing(float(found.token.detach()) / count, found.token_hits / count, nsp,
+        self.rows.append(Losing(float(found.token.detach()) / count, int(found.token_hits) / count, nsp,
                                 self.spec.lr * factor, gradient))
         self._look()
 
@@ -154,8 +154,8 @@ class PretrainRun:
         if self.step in self._probe_at:
             with torch.no_grad():
                 found = self._losses(self.probe_batch)
-            self.probes.append((self.step, float(found.token) / found.tokens, found.token_hits / found.tokens,
-                                found.pair_hits / found.pairs if found.pairs else float("nan")))
+            self.probes.append((self.step, float(found.token) / found.tokens, int(found.token_hits) / found.tokens,
+                                int(found.pair_hits) / found.pairs if found.pairs else float("nan")))
         if self.step in self._film_at:
             self.folder.set_frame(self.step, self.weights)
 
