@@ -100,9 +100,10 @@ def prepare(data: Path) -> None:
         sys.exit("runs/pieces is empty; make it first (the command is at the head of this file)")
     shutil.rmtree(RUNS / "lent", ignore_errors=True)
     for number, name in ((1, "twin-bert"), (3, "twin-gpt"), (4, "twin-rtl")):
-        target = RUNS / "lent" / str(number) / "start" / name
-        target.mkdir(parents=True)
-        shutil.copyfile(SHIPPED / name / "model.safetensors", target / "model.safetensors")
+        part = RUNS / "lent" / str(number)
+        part.mkdir(parents=True)
+        with tarfile.open(part / "start.tar.xz", "w:xz") as archive:
+            archive.add(SHIPPED / name / "model.safetensors", f"start/{name}/model.safetensors")
     for path in (RUNS / "pieces").glob("*.pieces"):
         target = RUNS / "lent" / ("1" if path.stem in FIRST else "2") / "pieces" / path.name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +140,8 @@ def _sample(path: Path) -> str:
         whole = json.loads(text)
         first = whole["data"][0]
         return json.dumps({**whole, "data": [{**first, "paragraphs": first["paragraphs"][:20]}]})
-    return text[: text.rfind("\n\n" if "\n\n" in text else "\n", 0, SAMPLE) + 1]
+    end = "\n\n" if "\n\n" in text else "\n"
+    return text[: text.rfind(end, 0, SAMPLE) + len(end)]
 
 
 # --- there -------------------------------------------------------------------

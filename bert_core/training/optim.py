@@ -118,7 +118,7 @@ class StackedMuon(torch.optim.Muon):
 def orthogonalised(
     matrices: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
 ) -> Tensor:
-    """Each of (N, A, B) near its closest orthogonal matrix, by Newton-Schulz iterations in bf16 (Jordan et al. 2024)."""
+    """Each of (N, A, B) near its closest orthogonal matrix: Newton-Schulz iterations in bf16 (Jordan et al. 2024)."""
     a, b, c = coefficients
     tall = matrices.shape[1] > matrices.shape[2]
     found = (matrices.mT if tall else matrices).bfloat16()
