@@ -26,10 +26,10 @@ WIDTHS = (390, 1440, 1920)
 SCHEMES = ("light", "dark")
 #: README's pictures: file -> (page, parameters, scheme).
 README = {
-    "masking": ("masking", {"text": "The babysitter opened the [MASK] and read the first chapter."}, "light"),
+    "masking": ("masking", {"text": "The schoolteacher opened the [MASK] and read the first chapter."}, "light"),
     "attention": ("attention", {"view": "Through the layers",
-                                "text": "The babysitter opened the [MASK] and read the first chapter."}, "light"),
-    "compare": ("compare", {"text": "The babysitter opened the [MASK] and read the first chapter."}, "dark"),
+                                "text": "The schoolteacher opened the [MASK] and read the first chapter."}, "light"),
+    "compare": ("compare", {"text": "The schoolteacher opened the [MASK] and read the first chapter."}, "dark"),
 }
 
 

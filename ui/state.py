@@ -30,7 +30,7 @@ from ui.turns import TURNS
 Value = TypeVar("Value")
 
 #: A sentence whose gap takes both sides: what was opened is a door until one reads on. It has a word cut in three.
-DEFAULT_TEXT = "The babysitter opened the [MASK] and read the first chapter."
+DEFAULT_TEXT = "The schoolteacher opened the [MASK] and read the first chapter."
 #: A shipped model that every page can read with, offered where the chosen one can't be used.
 OFFERED = "twin-bert"
 #: Pages that have a sentence of their own, or none.

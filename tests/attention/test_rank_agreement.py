@@ -67,7 +67,7 @@ def test_a_position_is_read_whether_it_is_masked_or_not(small, request_):
 
 @pytest.mark.parametrize(("text", "note"), [
     ("Rain", "on the way from all-[MASK]: nothing changes"),
-    ("We [MASK] home.", r"on the way from all-\[MASK\]: adds up to [+-][\d.]+, off by [\d.]+ %"),
+    ("We [MASK] home.", r"on the way from all-\[MASK\]: adds up to [+-][\d.]+, off by (<0.1|[\d.]+) %"),
 ])
 def test_a_path_says_what_it_adds_up_to_or_that_there_is_nothing(text, note):
     methods = drawn(visit("attention", view="Attribution", text=text), "attention_strips")["methods"]

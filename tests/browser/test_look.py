@@ -240,7 +240,7 @@ def test_a_page_without_the_sentence_above_prints_the_one_it_has(visitor):
 
 
 def test_who_adds_the_addends_on_screen_up_by_hand_gets_the_sum_and_layernorm(visitor):
-    page = visitor.open("embeddings", text="The babysitter opened the [MASK] and read the first chapter.")
+    page = visitor.open("embeddings", text="The schoolteacher opened the [MASK] and read the first chapter.")
     shown = [float(term.replace("−", "-")) for term in page.locator(".bw-sum b").all_inner_texts()]
     token, segment, position, total, output = shown
     assert token + segment + position == pytest.approx(total, abs=2e-6)
@@ -251,7 +251,7 @@ def test_who_adds_the_addends_on_screen_up_by_hand_gets_the_sum_and_layernorm(vi
     assert (row - mean) / deviation * weight + bias == pytest.approx(done, abs=5e-5)
 
 
-@pytest.mark.parametrize(("width", "least", "change"), [(1024, 200, 270), (1200, 260, 340), (1440, 250, 250)])
+@pytest.mark.parametrize(("width", "least", "change"), [(1024, 200, 265), (1200, 260, 340), (1440, 245, 245)])
 def test_the_three_maps_of_before_and_after_are_large_and_in_sight_at_once(new_visitor, width, least, change):
     page = new_visitor(width=width).open("masking", view="Before and after")
     maps = page.locator(".bw-map")

@@ -68,24 +68,24 @@ def test_a_cell_of_the_sum_and_the_dimensions_of_its_token(visitor, engine):
 
 
 def test_neurons_are_switched_off_or_give_twice_as_much(visitor, engine):
-    page = visitor.open("masking", text="Rome is the capital of [MASK].", view="Neurons", count=5)
+    page = visitor.open("masking", text="Paris is the capital of [MASK].", view="Neurons", count=5)
     labels = page.locator(".bw-bar .bw-name")
     expect(labels).to_have_count(5, timeout=PATIENCE)
     chosen = [tuple(map(int, re.findall(r"\d+", label))) for label in labels.all_inner_texts()]
-    italy = engine.loaded().tokenizer.id_of("italy")
+    france = engine.loaded().tokenizer.id_of("france")
 
     def after(text: str, factor: float) -> str:
         trace = engine.run(TraceRequest(text, neurons=tuple((layer - 1, n, factor) for layer, n in chosen)))
-        return percent(float(gap_distribution(trace, int(trace.mlm_positions[0]))[italy]))
+        return percent(float(gap_distribution(trace, int(trace.mlm_positions[0]))[france]))
 
     def shown() -> list[str]:
         return page.locator(".effect-followed .effect-after").all_inner_texts()
 
-    other = "The pope lives in [MASK]."
+    other = "The French live in [MASK]."
     page.get_by_label("The same neurons in another sentence").fill(other)
-    becomes(page, shown, [after("Rome is the capital of [MASK].", 0.0), after(other, 0.0)])
+    becomes(page, shown, [after("Paris is the capital of [MASK].", 0.0), after(other, 0.0)])
     page.get_by_text("Twice as much", exact=True).click()
-    becomes(page, shown, [after("Rome is the capital of [MASK].", 2.0), after(other, 2.0)])
+    becomes(page, shown, [after("Paris is the capital of [MASK].", 2.0), after(other, 2.0)])
     visitor.in_address("give=Twice")
     visitor.no_traceback()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_both_end_at_the_probabilities_of_their_runs(is_true):
         assert summed + bias == pytest.approx(float(row[number]), abs=3e-4)
         assert logit == pytest.approx(float(row[number]), abs=2e-4)
         assert float(found[3].replace("−", "-")) == pytest.approx(float(row[number]), abs=1e-4)
-        assert found[4] == percent(softmax(row)[number])
+        assert html.unescape(found[4]) == percent(softmax(row)[number])
 
 
 def test_it_is_closed_until_it_is_asked_for_and_another_model_says_why_not(family, monkeypatch):

@@ -350,8 +350,8 @@ def test_the_line_under_elmos_cards_follows_the_numbers():
 
 @pytest.mark.parametrize(("text", "position", "opens"), [
     ("Open the window", 3, "Nothing stands after the gap"),
-    ("The babysitter opened the book and read the first chapter.", 7, "Here the right side helps"),
-    ("It rained every day that spring.", 4, "Here the right side hardly matters"),
+    ("The schoolteacher opened the book and read the first chapter.", 7, "Here the right side helps"),
+    ("The United States of America is a large country.", 3, "Here the right side hardly matters"),
 ])
 def test_the_right_side_is_judged_by_bert_with_and_without_it(text, position, opens):
     at = visit("compare", text=text, at=str(position))

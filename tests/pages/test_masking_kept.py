@@ -73,7 +73,7 @@ def test_gaps_without_a_card_are_counted_and_their_words_named():
 
 
 def test_sentences_that_differ_at_their_end_have_names_that_do():
-    start = "The babysitter opened the [MASK] and read the "
+    start = "The schoolteacher opened the [MASK] and read the "
     at = press(visit("masking", text=start + "first chapter."), "keep_answer")
     at.session_state["text"] = start + "last page."
     at = press(at.run(), "keep_answer")

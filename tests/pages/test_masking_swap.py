@@ -30,8 +30,8 @@ def test_the_table_is_the_measure():
     names = ["[CLS]", "the", "dogs → dog", "in", "the", "park", "[MASK]", "barking", ".", "[SEP]"]
     assert rows(at) == [[name, *("0" if abs(share) < 0.005 else short_number(share) for share in column)]
                         for name, column in zip(names, found.shares.T, strict=True)]
-    assert "Yours: “are” 86 %, “is” 3.4 %. The other: “is” 87 %, “are” 0.6 %." in said(at)
-    assert "At the input the vector of “dogs → dog” moves it most, from layer 4 on the gap&#x27;s own." in said(at)
+    assert "Yours: “are” 82 %, “is” &lt;0.1 %. The other: “is” 92 %, “are” &lt;0.1 %." in said(at)
+    assert "At the input the vector of “dogs → dog” moves it most, from layer 5 on the gap&#x27;s own." in said(at)
 
 
 def test_a_hidden_word_is_hidden_in_both():
@@ -42,7 +42,7 @@ def test_a_hidden_word_is_hidden_in_both():
 
 
 @pytest.mark.parametrize(("text", "swapped", "says"), [
-    (DOGS, OTHER, "The two have 10 and 15 tokens"), (DOGS, DOGS, "Type the sentence again with a word changed"),
+    (DOGS, OTHER, "The two have 10 and 14 tokens"), (DOGS, DOGS, "Type the sentence again with a word changed"),
     (DOGS, " ", "Type the sentence again with a word changed"),
     (DOGS, "The dog in the [MASK] is barking.", "has no gap at position 6, where yours has one"),
     ("The dogs in the park bark.", DOG, "Click a token to hide it")])
@@ -54,9 +54,9 @@ def test_what_is_missing_is_said(text, swapped, says):
 
 
 def test_two_sentences_with_one_answer_have_nothing_to_swap():
-    at = visit("masking", view="Swap vectors", text="A man is riding a [MASK] down the street.",
-               swapped="A man is riding a [MASK] down the slope.")
-    assert "both sentences get the same answer, “horse”" in plain_line(at)
+    at = visit("masking", view="Swap vectors", text="Two dogs are [MASK] through the snow.",
+               swapped="Two dogs are [MASK] through the mud.")
+    assert "both sentences get the same answer, “running”" in plain_line(at)
 
 
 def test_an_example_puts_both_sentences_in():

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import streamlit as st
 
+from bert_core.figures.masking import percent
 from bert_core.measures.attribution import (
     Attribution,
     gradient_accounts,
@@ -202,7 +203,7 @@ def _methods(
         total, gap = path.output - path.baseline, path.gap
         start = "empty vectors" if target.kind == "lm" else "all-[MASK]"
         note = f"on the way from {start}: " + (
-            "nothing changes" if gap is None else f"adds up to {total:+.2f}, off by {100 * gap:.2g} %")
+            "nothing changes" if gap is None else f"adds up to {total:+.2f}, off by {percent(gap)}")
         found += [(_method("gradient", "Gradient × input", "slope times word vector", True), simple.values),
                   (_method("path", "Integrated gradients", note, True), path.values)]
     if length <= LONGEST_LEFT_OUT:

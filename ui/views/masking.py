@@ -25,7 +25,7 @@ BEST = 6
 NO_GAP = "Click a token to hide it, or type [MASK] in the sentence."
 #: Sentences with a gap, offered where none is open.
 TO_TRY = ("The [MASK] shone brightly in the blue sky.", "A man is riding a [MASK] down the street.",
-          "Two dogs [MASK] through the snow.")
+          "Two dogs are [MASK] through the snow.")
 
 
 def need_head(here: Here) -> None:

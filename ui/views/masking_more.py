@@ -18,7 +18,7 @@ from ui.state import Here
 from ui.views import masking
 
 ALL_LAYERS = "all layers"
-OTHER_SENTENCE = "The babysitter opened the [MASK] and walked out."
+OTHER_SENTENCE = "The schoolteacher opened the [MASK] and walked out."
 MAX_SEED = 999_999
 #: A draw that masks one word of the first sentence and swaps another.
 FIRST_SEED = 64

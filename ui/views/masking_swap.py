@@ -17,7 +17,7 @@ from ui.tables import Numbers
 from ui.views import masking
 
 #: Beside the sentence that the page opens with.
-OTHER = "The babysitter opened the [MASK] and let the dogs out."
+OTHER = "The schoolteacher opened the [MASK] and let the dogs out."
 #: Sentences of the same length whose gaps ask for different words.
 TO_TRY = (("The dogs in the park [MASK] barking.", "The dog in the park [MASK] barking."),
           ("The boy kicked the [MASK] over the fence.", "The boy painted the [MASK] over the fence."))
