@@ -22,9 +22,9 @@ and here, after each of the last three, with the folder in which the files came 
 
 `measure` finds out whether rows without padding give the loss of padded
 batches there, compiled or not, how fast the twins read them, and whether the
-tasks run; so a second attempt is cheap where they don't. `train twin-bert`
-tries which rate is best; what it chooses, all three train with. The tasks are
-tuned beside the other two twins, as they leave a GPU waiting most of the time.
+tasks run; so a second attempt is cheap where they don't. What `train twin-bert`
+reckons from it, all three train with. The tasks are tuned beside the other two
+twins where there is time for it, else here by `finetune` with the same flags.
 `git checkout assets/models` brings the weights back that `prepare` takes out of
 what travels. Time that is left at the end of the last call is for `python3 -m
 bench trace`.
@@ -56,8 +56,8 @@ FIRST = ("captions", "fairy_tales_grimm", "imdb_reviews_half", "onestop_english"
          "wikinews")
 SMALL_MIX = "wikinews=0.5,imdb_reviews_half=0.4,captions=0.1"
 RECIPE = ["--corpus", "runs/pieces", "--seed", "16", "--loss-fraction", "0.3333", "--optimizer", "muon", "--decay",
-          "0.9", "--nsp-weight", "1", "--learn-words", "10000", "--precision", "bf16", "--save-seconds", "100000"]
-WARMUP = ["--warmup", "0.02"]
+          "0.9", "--warmup", "0.02", "--lr", "0.001", "--head-lr", "0.0015", "--nsp-weight", "2", "--learn-words",
+          "10000", "--precision", "bf16", "--save-seconds", "100000"]
 STEP = 65536
 #: What is tried in turn: flags, and what the environment is told.
 UNPADDED = ["--step-tokens", str(STEP), "--micro-tokens", str(STEP), "--unpadded"]
@@ -66,11 +66,8 @@ ATTEMPTS: Sequence[tuple[Sequence[str], Mapping[str, str]]] = (
     (UNPADDED, {}), (UNPADDED, {"TORCHDYNAMO_DISABLE": "1"}), (PADDED, {}))
 #: Nats by which the first step's loss may differ between two ways of computing it in half precision.
 ALIKE = 0.02
-RATES = (1e-3, 2e-3, 3e-3)
-#: A head's rate by the encoder's.
-HEAD = 1.5
-#: Pieces of a trial of a rate, its warm-up, and steps of a trial of speed: more than are made ahead while it compiles.
-TRIAL, TRIAL_WARMUP, SPEED_STEPS = 16_000_000, ["--warmup", "0.1"], 200
+#: Steps of a trial: more than are made ahead while it compiles.
+SPEED_STEPS = 200
 TASKS = {
     "sst2": ("sst2/train.tsv", ["--epochs", "3", "--rank", "16", "--batch", "64"]),
     "ner": ("ner/train.tsv", ["--epochs", "8", "--rank", "16", "--batch", "32", "--word-dropout", "0.3"]),
@@ -161,7 +158,7 @@ def keep(part: Path) -> None:
 def measure(workers: int) -> None:
     """Which way of computing a step works there, and how fast the twins read with it: runs/lent-way.json."""
     _take_start("twin-bert")
-    more = ["--mix", SMALL_MIX, "--packed", "runs/try.npz", "--pack-tokens", str(SPEED_STEPS * STEP), *WARMUP]
+    more = ["--mix", SMALL_MIX, "--packed", "runs/try.npz", "--pack-tokens", str(SPEED_STEPS * STEP)]
     tasks = _start_tasks("samples", "try-")
     padded = _trial("padded", "mlm", [*more, *PADDED, "--tokens", str(2 * STEP)], {}, workers)
     for number, (flags, environment) in enumerate(ATTEMPTS):
@@ -185,7 +182,7 @@ def measure(workers: int) -> None:
 
 
 def train(name: str, seconds: float, workers: int, to: Path) -> None:
-    """Train a twin, twin-bert after trials of its rate, and write what comes back to `to`.
+    """Train a twin and write what comes back to `to`.
 
     Args:
         seconds: what all three may take together; the first one's counts.
@@ -193,31 +190,13 @@ def train(name: str, seconds: float, workers: int, to: Path) -> None:
     _take_start(name)
     choice = RUNS / "lent-choice.json"
     if name == "twin-bert":
-        choice.write_text(json.dumps(choose(seconds, workers)), encoding="utf-8")
+        way = json.loads((RUNS / "lent-way.json").read_text(encoding="utf-8"))
+        choice.write_text(json.dumps({**way, "tokens": tokens_for(seconds, way["speeds"])}), encoding="utf-8")
     chosen = json.loads(choice.read_text(encoding="utf-8"))
     print(f"{name}: {chosen}", flush=True)
-    asked = [*_asked(chosen), *WARMUP, *_rates(chosen["rate"])]
-    _pretrain(name, WAYS[name], RUNS / f"lent-{name}", asked, chosen["environment"], workers)
+    _pretrain(name, WAYS[name], RUNS / f"lent-{name}", _asked(chosen), chosen["environment"], workers)
     _send(f"{name}.tar", RUNS / f"lent-{name}", ("model/config.json", "model/model.safetensors", "run.json",
                                                  "curve.jsonl"), name, to)
-
-
-def choose(seconds: float, workers: int) -> dict[str, Any]:
-    """Flags, environment, rate and tokens that all three train with."""
-    way = json.loads((RUNS / "lent-way.json").read_text(encoding="utf-8"))
-    tokens = tokens_for(seconds, way["speeds"])
-    asked = [*_asked({**way, "tokens": tokens}), *TRIAL_WARMUP, "--tokens", str(min(tokens, TRIAL))]
-    started = {}
-    for rate in RATES:
-        started[rate] = _pretrain("twin-bert", "mlm", RUNS / f"lent-rate-{rate}", [*asked, *_rates(rate)],
-                                  way["environment"], workers, wait=False)
-        while started[rate].poll() is None and not (RUNS / "lent.npz").exists():  # the first one packs
-            time.sleep(0.5)
-    losses = {rate: end_of(_curve(RUNS / f"lent-rate-{rate}"))
-              for rate, process in started.items() if process.wait() == 0}
-    print(f"losses by rate: {losses}", flush=True)
-    best = min(losses, key=losses.__getitem__, default=RATES[0])  # no trial ended: the careful one
-    return {**way, "rate": best, "tokens": tokens, "losses": losses}
 
 
 def tokens_for(seconds: float, speeds: Mapping[str, float]) -> int:
@@ -229,12 +208,6 @@ def speed_of(rows: Sequence[Mapping[str, float]]) -> float:
     """Pieces a second in the last half of a curve: the first steps compile."""
     first, last = rows[len(rows) // 2 - 1], rows[-1]
     return (last["tokens"] - first["tokens"]) / (last["seconds"] - first["seconds"])
-
-
-def end_of(rows: Sequence[Mapping[str, float]]) -> float:
-    """Mean loss over the last tenth of a curve, nats."""
-    last = rows[-max(1, len(rows) // 10):]
-    return sum(row["loss"] for row in last) / len(last)
 
 
 def begin_tasks() -> None:
@@ -282,25 +255,17 @@ def _asked(chosen: Mapping[str, Any]) -> list[str]:
             "--tokens", str(chosen["tokens"])]
 
 
-def _rates(rate: float) -> list[str]:
-    return ["--lr", str(rate), "--head-lr", str(HEAD * rate)]
-
-
 def _pretrain(
-    name: str, way: str, out: Path, flags: Sequence[str], environment: Mapping[str, str], workers: int,
-    wait: bool = True,
-) -> subprocess.Popen:
+    name: str, way: str, out: Path, flags: Sequence[str], environment: Mapping[str, str], workers: int
+) -> None:
     """Run `pretrain`; its progress goes to standard error.
 
     Raises:
-        subprocess.CalledProcessError: it failed, where it is waited for.
+        subprocess.CalledProcessError: it failed.
     """
     command = [sys.executable, "-m", "bert_core", "pretrain", "--init", name, "--objective", way, "--out",
                str(out.relative_to(ROOT)), "--workers", str(workers), *RECIPE, *flags]
-    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment})
-    if wait and process.wait():
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return process
+    subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=True)
 
 
 def _trial(

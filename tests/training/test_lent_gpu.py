@@ -111,16 +111,12 @@ def test_speed_is_that_of_the_later_steps_and_tokens_follow_from_it(lent):
     slow_start = [{"tokens": 100.0 * n, "seconds": 60.0 + 0.5 * n} for n in range(1, 9)]
     assert lent.speed_of(slow_start) == pytest.approx(200)
     assert lent.tokens_for(100, {"mlm": 2e6, "clm": 1e6}) == 40_000_000  # 20 s, and twice 40
-    assert lent.end_of([{"loss": 9.0}] * 18 + [{"loss": 1.0}, {"loss": 2.0}]) == 1.5
 
 
 class Done:
     """A process that has ended well."""
 
     def wait(self) -> int:
-        return 0
-
-    def poll(self) -> int:
         return 0
 
 
@@ -142,29 +138,25 @@ def test_the_way_is_the_first_that_gives_the_padded_loss(lent, tmp_path, monkeyp
     assert way == {"flags": lent.PADDED, "environment": {}, "speeds": {"mlm": 2e6, "clm": 1e6}}
 
 
-def test_the_rate_is_the_best_of_the_trials_and_all_read_what_is_packed_for_them(lent, tmp_path, monkeypatch):
+def test_all_three_read_what_the_first_one_reckoned(lent, tmp_path, monkeypatch):
     asked = []
-
-    def pretrain(name, way, out, flags, environment, workers, wait=True):
-        asked.append(flags)
-        return Done()
-
+    monkeypatch.setattr(lent, "_pretrain", lambda name, way, out, flags, *rest: asked.append((name, way, flags)))
+    monkeypatch.setattr(lent, "_take_start", lambda name: None)
+    monkeypatch.setattr(lent, "_send", lambda *args: None)
     (tmp_path / "runs").mkdir()
-    way = {"flags": lent.PADDED, "environment": {"A": "1"}, "speeds": {"mlm": 2e6, "clm": 1e6}}
+    way = {"flags": lent.PADDED, "environment": {}, "speeds": {"mlm": 2e6, "clm": 1e6}}
     (tmp_path / "runs" / "lent-way.json").write_text(json.dumps(way), encoding="utf-8")
-    monkeypatch.setattr(lent, "_pretrain", pretrain)
-    ends = {f"lent-rate-{rate}": loss for rate, loss in zip(lent.RATES, (2.6, 2.4, 2.5), strict=True)}
-    monkeypatch.setattr(lent, "_curve", lambda run: [{"loss": ends[run.name]}])
-    chosen = lent.choose(100, 6)
-    assert chosen == {**way, "rate": lent.RATES[1], "tokens": 40_000_000, "losses": chosen["losses"]}
-    assert {flags[flags.index("--pack-tokens") + 1] for flags in asked} == {"40000000"}
-    assert [flags[flags.index("--lr") + 1] for flags in asked] == [str(rate) for rate in lent.RATES]
+    for name, seconds in (("twin-bert", 100), ("twin-gpt", 9), ("twin-rtl", 9)):
+        lent.train(name, seconds, 2, tmp_path)
+    assert [(name, way) for name, way, _ in asked] == list(lent.WAYS.items())
+    for _, _, flags in asked:
+        assert flags == asked[0][2]
+        assert flags[flags.index("--tokens") + 1] == flags[flags.index("--pack-tokens") + 1] == "40000000"
 
 
 def test_the_commands_have_no_flag_that_training_does_not_know(lent):
     known = {f"--{name.replace('_', '-')}" for name in defaults("pretrain")}
-    flags = [*lent.RECIPE, *lent.WARMUP, *lent.UNPADDED, *lent.PADDED, *lent._rates(1.0),
-             *lent._asked({"flags": [], "tokens": 1})]
+    flags = [*lent.RECIPE, *lent.UNPADDED, *lent.PADDED, *lent._asked({"flags": [], "tokens": 1})]
     assert {word for word in flags if word.startswith("--")} <= known
     known = {f"--{name.replace('_', '-')}" for name in defaults("finetune")}
     assert {word for _, flags in lent.TASKS.values() for word in flags if word.startswith("--")} <= known
