@@ -9,17 +9,19 @@ import pytest
 
 from bert_core.facts import known_sizes
 from bert_core.measures import compare, reveal
+from bert_core.measures.attribution import leave_one_out
 from bert_core.measures.compare import Question, Readers
 from bert_core.measures.cost import crossover
 from bert_core.measures.flow import LENGTH_PARTS, by_lengths, by_weights, flow
 from bert_core.measures.head_places import head_places
 from bert_core.measures.knowledge_neurons import neuron_shares, others_like, strongest
 from bert_core.measures.predictions import gap_distribution
+from bert_core.measures.swap import carrier, swap_vectors
 from bert_core.measures.target import Target
 from bert_core.measures.vocabulary_head import head_steps
 from bert_core.serving import Engine
 from bert_core.serving.local import LocalEngine
-from bert_core.tasks.answers import answer
+from bert_core.tasks.answers import answer, answer_grids, answer_windows
 from bert_core.tasks.entities import find_entities
 from bert_core.tasks.sentences import classify, is_next
 from bert_core.tasks.vocabulary import fill_mask
@@ -89,6 +91,69 @@ def test_what_opens_a_question_looks_at_its_mark(engine):
     assert f"“you” that looks at the question mark, with {said(weights['you'])}" in step.notice
     assert f"“have” only with {said(weights['have'])}" in step.notice
     assert max(weights, key=weights.get) == "you"
+
+
+def weight(engine: Engine, text: str, layer: int, head: int, query: str, key: str) -> float:
+    """What a head gives from one word of a text to the first of another, all counted from 1."""
+    trace = engine.run(TraceRequest(text, parts=("attention_probs",)))
+    words = trace.tokens.tolist()
+    return float(trace.attention_probs[layer - 1, head - 1, words.index(query), words.index(key)])
+
+
+def test_the_heads_of_the_attention_lesson_meet_the_sentences_that_speak_against_them(engine):
+    step, text = LESSONS["attention"].steps[0], linked("attention", 0)["text"]
+    wide = text.replace("tired", "wide")
+    assert f"“it” gives “animal” {said(weight(engine, text, 4, 2, 'it', 'animal'))}." in step.notice
+    still, street = (said(weight(engine, wide, 4, 2, "it", word)) for word in ("animal", "street"))
+    assert f"“animal” still has {still} and “street” {street}." in step.notice
+    step, umbrella = LESSONS["attention"].steps[1], "Perhaps you have seen my umbrella?"
+    assert f"“she” has {said(weight(engine, 'She lives in Berlin?', 2, 1, 'she', '?'))}" in step.notice
+    you, perhaps = (said(weight(engine, umbrella, 2, 1, word, "?")) for word in ("you", "perhaps"))
+    assert f"in “{umbrella}” it is “you” again, {you} for {perhaps} of “perhaps”" in step.notice
+
+
+def test_three_heads_that_look_at_one_place_do_three_things(engine):
+    step, text = LESSONS["proof"].steps[0], linked("proof", 0)["text"]
+    trace = engine.run(TraceRequest(text, parts=("attention_probs",)))
+    book, gap = engine.loaded().tokenizer.id_of("book"), trace.encoding.mask_positions[0]
+    heads, keys = ((2, 9), (1, 8), (0, 2)), (0, gap + 1, gap - 1)  # 0-based, in the lesson's order
+    for (layer, head), key in zip(heads, keys, strict=True):
+        assert f"layer {layer + 1}, head {head + 1}" in step.do
+        assert trace.attention_probs[layer, head, gap, key] > 0.975
+    every = [(layer, head) for layer in range(6) for head in range(12)]
+    off = dict(zip(every, engine.run_many([TraceRequest(text, heads_off=(one,)) for one in every]), strict=True))
+    shares = {one: gap_distribution(run, gap) for one, run in off.items()}
+    assert all(int(share.argmax()) == book for share in shares.values())
+    whole, stays, falls, rises = (said(share[book]) for share in (
+        gap_distribution(engine.run(TraceRequest(text)), gap), *(shares[one] for one in heads)))
+    assert f"“book” has {whole} in the untouched run: without the first it stays at {stays}" in step.notice
+    assert f"without the second it falls to {falls}, without the third it rises to {rises}." in step.notice
+
+
+def test_the_difference_of_dogs_and_dog_is_shared_after_layer_4(engine):
+    link, notice = linked("proof", 2), LESSONS["proof"].steps[2].notice
+    found = engine.call(swap_vectors, TraceRequest(link["text"]), TraceRequest(link["swapped"]), 6)
+    assert [carrier(found)[layer] for layer in (0, 1, 2, 3, 5, 6)] == [2] * 4 + [6] * 2
+    the, dogs, gap = (f"{found.shares[4, place]:.2f}".lstrip("0") for place in (1, 2, 6))
+    assert f"the first “the” moves the answer {the} of the way, “dogs” {dogs}, the gap {gap}." in notice
+
+
+def test_without_positions_both_orders_are_one_bag(engine):
+    step, first = LESSONS["embeddings"].steps[1], linked("embeddings", 1)["text"]
+    second = "The man bites the [MASK]."
+    assert second in step.do
+
+    def best(text: str, **options) -> tuple[str, str]:
+        trace = engine.run(TraceRequest(text, **options))
+        share = gap_distribution(trace, trace.encoding.mask_positions[0])
+        return engine.loaded().tokenizer.token_of(int(share.argmax())), said(share.max())
+
+    (dog, its), (knife, chance) = best(first), best(second)
+    assert (dog, knife) == ("dog", "knife")
+    assert f"a dog bites the man ({its}), and the man bites a knife ({chance})." in step.notice
+    bags = [best(text, embeddings_off=("position",)) for text in (first, second)]
+    assert bags == [(".", "42 %")] * 2
+    assert "a full stop, 42 %" in step.notice
 
 
 def test_one_neuron_in_twelve_gives_more_than_0(engine):
@@ -213,6 +278,33 @@ def test_names_and_an_answer_are_found(engine):
     assert {"Ada Lovelace", "Charles Babbage", "London"} <= {one.text for one in found}
     asked = linked("tasks", 2)
     assert answer(engine, asked["text"], asked["pair"], model="twin-bert-squad").text == "Clara Holt"
+
+
+def test_the_best_start_and_the_best_end_are_ruled_out_together(engine):
+    step, link = LESSONS["tasks"].steps[2], linked("tasks", 2)
+    question = "Who uses the bridge?"
+    assert f"“{question}”" in step.do
+    (grid,) = answer_grids(answer_windows(engine, question, link["pair"], model="twin-bert-squad"))
+    start, end = int(grid.start.argmax()), int(grid.end.argmax())
+    assert end < start
+    assert np.isnan(grid.scores[start, end])
+    best = (f"the best start is “{grid.tokens[start]}”, {said(grid.start[start])}, and the best end "
+            f"“{grid.tokens[end].title()}”, {said(grid.end[end])}")
+    assert best in step.notice
+    found = answer(engine, question, link["pair"], model="twin-bert-squad")
+    assert (found.text, said(found.score)) == ("trams", "15 %")
+
+
+def test_leaving_out_and_attention_name_different_words(engine):
+    step, text = LESSONS["proof"].steps[1], linked("proof", 1)["text"]
+    trace = engine.run(TraceRequest(text, parts=("attention_probs", "mlm_positions", "mlm_logits")))
+    gap, book = trace.encoding.mask_positions[0], engine.loaded().tokenizer.id_of("book")
+    seen = trace.attention_probs[-1, :, gap].mean(axis=0)
+    first, before = said(seen[0]), said(seen[gap - 1])
+    assert int(seen.argmax()) == 0
+    assert f"Attention gives [CLS] most, {first}, and “the” before the gap {before};" in step.notice
+    left_out = engine.call(leave_one_out, TraceRequest(text), Target("mlm", book, gap))
+    assert int(np.argmax(left_out.values)) == gap - 1
 
 
 @pytest.mark.parametrize(("text", "word"), zip(TO_TRY, ("sun", "bicycle", "running"), strict=True))
