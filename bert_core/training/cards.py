@@ -79,6 +79,11 @@ NSP_LIMITS = (
           "ones from the same document."),
     (0.8, "Next-sentence prediction is often wrong, mostly where a false pair comes from the same document."),
 )
+#: What makes the corpus of tokenised text that a lent GPU reads (scripts/lent_gpu.py), by its folder.
+CORPUS_MADE_BY = {
+    "runs/pieces": "python -m bert_core pieces --corpus ../shared/data/pretrain --out runs/pieces --limit "
+                   "enwiki2015=51000000,imdb_reviews_half=4900000,english_novels=4500000",
+}
 #: Metrics that a card shows, by task; all but perplexity and the correlations are shares of 1.
 METRICS = {
     "mlm": ("accuracy", "top5", "perplexity"), "clm": ("perplexity", "accuracy"), "nsp": ("accuracy",),
@@ -231,8 +236,11 @@ def _made(found: Mapping[str, Any]) -> list[str]:
         lines += [
             f"- Read: {_read(sitting, found)} in {sitting['steps']:,} steps, seed {sitting['seed']}",
             f"- Machine: {sitting['hardware']}; {_minutes(sitting['seconds'])}",
-            f"- Command: `{sitting['command']}`",
         ]
+        before = CORPUS_MADE_BY.get(_flag(sitting["command"], "--corpus") or "")
+        if before:
+            lines.append(f"- Its corpus, tokenised before: `{before}`")
+        lines.append(f"- Command: `{sitting['command']}`")
     return lines
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from bert_core.load import SHIPPED, shipped_names
 from bert_core.training.cards import (
+    CORPUS_MADE_BY,
     METRICS,
     READ_SCORES,
     card,
@@ -185,3 +186,17 @@ def test_a_card_says_how_its_scores_are_read():
         "matthews", "pearson", "spearman"}
     for name in ("matthews", "pearson", "spearman", "perplexity"):
         assert name in READ_SCORES
+
+
+@pytest.mark.parametrize("name", ["twin-bert", "twin-gpt", "twin-rtl"])
+def test_a_card_says_how_its_tokenised_corpus_is_made(name):
+    """As `scripts/lent_gpu.py` says it, by flags that are known."""
+    words = (SHIPPED / name / "CARD.md").read_text(encoding="utf-8")
+    made = CORPUS_MADE_BY["runs/pieces"]
+    assert words.count(f"`{made}`") == words.count("--corpus runs/pieces") == 1
+    lent = (SHIPPED.parents[1] / "scripts" / "lent_gpu.py").read_text(encoding="utf-8")
+    there = lent[lent.index("python -m bert_core pieces") :].split("\n    python")[0]
+    assert shlex.split(made) == shlex.split(there.replace("\\\n", ""))
+    parser = argparse.ArgumentParser()
+    add_parsers(parser.add_subparsers())
+    parser.parse_args(shlex.split(made)[3:])  # ends the test where a flag is unknown

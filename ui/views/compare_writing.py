@@ -36,7 +36,7 @@ def writing(here: Here) -> None:
     with controls.row():
         typed = controls.text("Start", "start", max_chars=200, placeholder=before,
                               help="What both write on from; the words before your chosen one if you type nothing.")
-        count = controls.slider("Pieces to write", 2, writing_measures.MAX_WRITTEN, "write", 10, width=160)
+        count = controls.slider("Pieces to write", 2, writing_measures.MAX_WRITTEN, "write", 7, width=160)
         draw = _how_to_go_on()
     prompt = typed.replace(MASK, " ").strip() or before
     for column, (reader, model) in zip(st.columns(2, gap="large"), _writers(asked), strict=True):
