@@ -29,7 +29,7 @@ from ui.turns import TURNS
 
 Value = TypeVar("Value")
 
-#: A sentence whose gap takes both sides: what was opened is a door until one reads on. It has a word cut in three.
+#: A sentence whose gap takes both sides: what was opened is a door until one reads on. It has a word that is cut.
 DEFAULT_TEXT = "The schoolteacher opened the [MASK] and read the first chapter."
 #: A shipped model that every page can read with, offered where the chosen one can't be used.
 OFFERED = "twin-bert"

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.optimizer import ParamsT
 
 
 def learning_rate_factor(step: int, steps: int, warmup: int, decay: int) -> float:
@@ -88,6 +89,9 @@ class StackedMuon(torch.optim.Muon):
     calls in turn, and a GPU waits for most of them.
     """
 
+    def __init__(self, params: ParamsT, lr: float, weight_decay: float) -> None:
+        super().__init__(params, lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """Update the weights that have a gradient."""
@@ -142,7 +146,7 @@ def muon(weights: Mapping[str, Tensor], lr: float, head_lr: float, weight_decay:
     matrices = {n for n, w in weights.items() if n.startswith("bert.encoder.") and w.dim() == 2 and w.requires_grad}
     rest = {n: w for n, w in weights.items() if n not in matrices}
     group = {"params": [weights[n] for n in sorted(matrices)], "peak_lr": lr}
-    first = StackedMuon([group], lr=lr, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw")
+    first = StackedMuon([group], lr, weight_decay)
     return Together(first, adamw(rest, lr, head_lr, weight_decay))
 
 

@@ -201,8 +201,8 @@ def test_muon_with_matrices_of_one_shape_together_is_torch_s():
     shapes = [(24, 24), (24, 60), (24, 24), (60, 24), (24, 60), (24, 24)]
     ours, theirs = ([torch.randn(s, generator=g).requires_grad_() for s in shapes]
                     for g in (torch.Generator().manual_seed(6) for _ in range(2)))
-    flags = {"lr": 0.02, "weight_decay": 0.1, "adjust_lr_fn": "match_rms_adamw"}
-    stacked, alone = StackedMuon(ours, **flags), torch.optim.Muon(theirs, **flags)
+    flags = {"lr": 0.02, "weight_decay": 0.1}
+    stacked, alone = StackedMuon(ours, **flags), torch.optim.Muon(theirs, **flags, adjust_lr_fn="match_rms_adamw")
     before = [w.detach().clone() for w in ours]
     for _ in range(4):
         for one, other in zip(ours, theirs, strict=True):
