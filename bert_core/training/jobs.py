@@ -29,7 +29,10 @@ ALL = (*DEFAULT_MODEL.items(), ("clm", "twin-rtl"), ("blimp", "twin-gpt"))
 
 
 def run_evaluate(args: argparse.Namespace) -> Any:
-    """Scores of one task, or of every task on its shipped model."""
+    """Scores of one task, or of every task on its shipped model.
+
+    Of several, one whose data are there but can't be used says so in its place; the others keep their scores.
+    """
     if not args.all:
         return evaluate(args.task, args.model or DEFAULT_MODEL[args.task], args.data, args.seeds, args.limit)
     from bert_core.training.evaluate_tasks import FEWEST_ROWS
@@ -41,7 +44,15 @@ def run_evaluate(args: argparse.Namespace) -> Any:
     if args.limit is not None and args.limit < FEWEST_ROWS:
         raise ValueError(f"evaluate --all has a correlation (stsb), which needs {FEWEST_ROWS} rows at least; give a "
                          "greater --limit")
-    return [evaluate(task, model, args.data, args.seeds, args.limit) for task, model in ALL]
+    return [_evaluated(task, model, args) for task, model in ALL]
+
+
+def _evaluated(task: str, model: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Scores, or why there are none."""
+    try:
+        return evaluate(task, model, args.data, args.seeds, args.limit)
+    except (ValueError, OSError) as error:
+        return {"task": task, "model": model, "error": " ".join(str(error).split())}
 
 
 def evaluate(task: str, model: str, data: str | None, seeds: int, limit: int | None) -> dict[str, Any]:

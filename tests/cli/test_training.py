@@ -94,11 +94,27 @@ def test_all_takes_no_model(refused, tiny_bert):
     assert "leave out --model" in refused("evaluate", "--all", "--model", tiny_bert, "--data", "d")
 
 
-def test_all_says_what_is_missing_before_the_first_task(refused, tmp_path, monkeypatch):
-    for first, last in PLACES.values():
-        for place in (first, last):
-            (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / place).touch() if place else None
+@pytest.fixture
+def empty_files(tmp_path):
+    """A data folder in which every file is there and empty."""
+    for place in (place for places in PLACES.values() for place in places if place):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).touch()
+    return tmp_path
+
+
+def test_all_keeps_the_scores_that_it_has(run, empty_files):
+    code, out, err = run("evaluate", "--all", "--data", str(empty_files), "--limit", "2", "--json")
+    found = json.loads(out)
+    assert (code, err, [(one["task"], one["model"]) for one in found]) == (0, "", list(jobs.ALL))
+    scored = [one for one in found if "error" not in one]
+    assert [one["task"] for one in scored] == ["cloze"] and scored[0]["n"] == 2  # the shipped items
+    whys = {one["task"]: one["error"] for one in found if one not in scored}
+    assert "not in the form of SQuAD 1.1" in whys.pop("squad")
+    assert all(why.startswith(f"nothing to score in '{empty_files}") for why in whys.values()) and len(whys) == 8
+
+
+def test_all_says_what_is_missing_before_the_first_task(refused, empty_files, tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "evaluate", None)
     assert "a correlation (stsb)" in refused("evaluate", "--all", "--data", str(tmp_path), "--limit", "1")
     (tmp_path / PLACES["cola"][1]).unlink()
