@@ -259,7 +259,7 @@ def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
     config, device, width = loaded.config, loaded.model.device, max(len(r.encoding) for r in rows)
     shape = (len(rows), width)
     ids, segments = np.full(shape, config.pad_token_id, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    mask, places = np.zeros(shape, dtype=bool), np.tile(np.arange(width), (len(rows), 1))
+    mask = np.zeros(shape, dtype=bool)
     blocked: Array | None = None
     for n, row in enumerate(rows):
         length = len(row.encoding)
@@ -268,15 +268,12 @@ def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
         ids[n, :length] = np.array(row.encoding.input_ids)[order]
         segments[n, :length] = np.array(row.encoding.token_type_ids)[order]
         mask[n, :length] = True
-        if row.request.position_order is not None:
-            places[n, :length] = np.array(row.request.position_order)[order]
         pairs = blocked_pairs(row)
         if pairs is not None:
             blocked = np.zeros((len(rows), width, width), dtype=bool) if blocked is None else blocked
             blocked[n, :length, :length] = pairs[np.ix_(order, order)]
-    moved = any(row.request.position_order is not None for row in rows)
     causal = np.array([row.attention == "causal" for row in rows])
-    arrays = (ids, segments, mask, causal, places if moved else None, blocked)
+    arrays = (ids, segments, mask, causal, places(config, rows, ids), blocked)
     tensors = [None if array is None else torch.from_numpy(array) for array in arrays]
     layers = config.num_hidden_layers
     inputs = bert.Inputs(
@@ -287,6 +284,22 @@ def to_inputs(loaded: Loaded, rows: list[Prepared]) -> bert.Inputs:
         feed_forward_gate=gates(rows, (layers,), lambda r: [((layer,), 0.0) for layer in r.feed_forward_off]),
         neuron_gate=gates(rows, (layers, config.intermediate_size), lambda r: [(n[:2], n[2]) for n in r.neurons]))
     return bert.Inputs(*(None if part is None else part.to(device) for part in inputs))
+
+
+def places(config: BertConfig, rows: list[Prepared], ids: Array) -> Array | None:
+    """Position of every token of (B, T) ids, in the order in which the model reads; None if no row moves any.
+
+    A row that moves none has what it has alone: where a padding token stands in a text, RoBERTa doesn't count it.
+    """
+    if all(row.request.position_order is None for row in rows):
+        return None
+    found = np.array(bert.counted(torch.from_numpy(ids), config.position_padding)) - config.position_offset
+    for n, row in enumerate(rows):
+        if row.request.position_order is not None:
+            order = reading_order(config, len(row.encoding))
+            moved = np.array(row.request.position_order)
+            found[n, :len(moved)] = moved if order is None else moved[order]
+    return found
 
 
 def gates(

@@ -85,7 +85,8 @@ class Start:
 
             for line in settings.misread():
                 logging.getLogger("both_ways").warning(line)
-            remove_left_behind()
+            with contextlib.suppress(OSError):  # there may be no folder for them here at all
+                remove_left_behind()
             serve_if_asked(lambda: not self.trouble())
         except BaseException as error:  # a thread has nobody else to tell
             self._say(error)

@@ -12,8 +12,8 @@ BOTH_WAYS_FAST      whether visitors may choose the fast mode (bf16): 'auto'
 BOTH_WAYS_RUN_KEEP  seconds for which a training run and its files stay when
                     nobody who watched it is there any more (default 300).
 
-The engine's own settings (BOTH_WAYS_ENGINE, BOTH_WAYS_CACHE_MB and others) are in bert_core/serving;
-docs/deploy.md has all.
+The settings of the engine, the kernel and the trainer (BOTH_WAYS_ENGINE, BOTH_WAYS_COMPILE,
+BOTH_WAYS_TRAINER_NICE and others) are read in bert_core; docs/deploy.md has all.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _fits(name: str, value: str) -> bool:
 
 def default_model() -> str:
     """Name of the model that a new visitor sees."""
-    return os.environ.get("BOTH_WAYS_MODEL", "twin-bert")
+    return os.environ.get("BOTH_WAYS_MODEL") or "twin-bert"
 
 
 def typing_pause() -> str:

@@ -200,6 +200,8 @@ class _Score:
         mask = torch.zeros_like(self.word_embeddings[0])
         if loaded.tokenizer.mask_id is not None and "lm" not in self.model.heads:
             mask = bert.word_vectors(self.model, torch.tensor(loaded.tokenizer.mask_id, device=mask.device))
+        if self.inputs.embedding_gate is not None:  # (1, 3): the token's first, as in EMBEDDINGS
+            mask = mask * self.inputs.embedding_gate[0, 0]
         return torch.where(content[:, None], self.embeddings - self.word_embeddings + mask, self.embeddings)
 
     def __call__(self, sums: Tensor) -> Tensor:

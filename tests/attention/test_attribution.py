@@ -39,6 +39,12 @@ def test_specials_and_masks_get_nothing_from_the_path(small):
     assert np.all(found.values[[p for p in encoding.content if p != MASK]] != 0.0)
 
 
+def test_a_token_embedding_that_is_off_has_no_path(small):
+    """Nor has the [MASK] that it would have come from."""
+    off = replace(REQUEST, embeddings_off=("token",))
+    assert np.all(finish(integrated_gradients(small, off, Target("mlm", 11, MASK), steps=8)).values == 0.0)
+
+
 def test_where_nothing_changes_on_the_path_no_share_of_it_is_missed(small, small_classifier):
     """One word that is hidden: the path begins where it ends, and rounding is no hundred percent."""
     word = replace(REQUEST, text="dog", pair=None, masked=(1,))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from bert_core.load import load_model
 from bert_core.request import prepare, with_ids
@@ -119,6 +120,17 @@ def test_positions_end_where_a_token_s_do_not_where_the_table_does(family):
     prepare(roberta, TraceRequest("the dog", position_order=(40,) * length))
     with pytest.raises(ValueError, match="position_order 41 is outside 0 to 40"):
         prepare(roberta, TraceRequest("the dog", position_order=(41,) * length))
+
+
+def test_whose_positions_a_neighbour_in_the_batch_moves_keeps_its_own(family):
+    """RoBERTa counts no padding token, also where one stands in the text."""
+    roberta = load_model(family("RoBERTa"), torch.float64)
+    text = "the dog <pad> barked"
+    order = tuple(range(len(roberta.tokenizer.encode("a cat"))))[::-1]
+    beside = run_batch(roberta, [TraceRequest(text), TraceRequest("a cat", position_order=order)])
+    for trace in beside:
+        alone = run_batch(roberta, [trace.request])[0]
+        np.testing.assert_allclose(trace.hidden_states, alone.hidden_states, rtol=0, atol=1e-12)
 
 
 def test_a_model_without_segments_takes_those_of_its_own_kind(family):

@@ -71,6 +71,19 @@ def test_a_model_that_could_not_be_loaded_is_tried_again(monkeypatch, caplog):
     assert caplog.messages == ["not ready: the disk is away", "not ready: the hub is away"]
 
 
+def test_without_a_folder_for_temporary_files_it_starts_all_the_same(monkeypatch):
+    """A container with a read-only file system and no /tmp: nothing was left behind there."""
+    def no_folder():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.delenv("BOTH_WAYS_METRICS_PORT", raising=False)
+    monkeypatch.setattr("tempfile.gettempdir", no_folder)
+    monkeypatch.setattr("ui.state.start_engine", lambda: SimpleNamespace(problem=lambda: ""))
+    start = Start()
+    start.begin()
+    assert start.ready
+
+
 def test_a_server_whose_engine_can_answer_nobody_is_not_ready_until_it_can(monkeypatch):
     troubles = ["the cluster runs no both-ways; deploy it again", ""]
     engine = SimpleNamespace(problem=lambda: troubles.pop(0))

@@ -31,6 +31,13 @@ def test_a_pause_is_one_that_a_field_takes(monkeypatch, asked, pause):
     assert not at.exception
 
 
+@pytest.mark.parametrize(("asked", "name"), [("", "twin-bert"), ("twin-gpt", "twin-gpt")])
+def test_a_setting_that_is_empty_is_not_set(monkeypatch, asked, name):
+    """As compose files pass on what nobody gave."""
+    monkeypatch.setenv("BOTH_WAYS_MODEL", asked)
+    assert settings.default_model() == name
+
+
 def test_what_is_misread_is_said(monkeypatch):
     for name in settings._FORMS:
         monkeypatch.delenv(name, raising=False)
