@@ -108,10 +108,12 @@ def test_all_keeps_the_scores_that_it_has(run, empty_files):
     found = json.loads(out)
     assert (code, err, [(one["task"], one["model"]) for one in found]) == (0, "", list(jobs.ALL))
     scored = [one for one in found if "error" not in one]
-    assert [one["task"] for one in scored] == ["cloze"] and scored[0]["n"] == 2  # the shipped items
+    assert [one["task"] for one in scored] == ["cloze"]  # the shipped items
+    assert scored[0]["n"] == 2
     whys = {one["task"]: one["error"] for one in found if one not in scored}
     assert "not in the form of SQuAD 1.1" in whys.pop("squad")
-    assert all(why.startswith(f"nothing to score in '{empty_files}") for why in whys.values()) and len(whys) == 8
+    assert all(why.startswith(f"nothing to score in '{empty_files}") for why in whys.values())
+    assert len(whys) == 8
 
 
 def test_all_says_what_is_missing_before_the_first_task(refused, empty_files, tmp_path, monkeypatch):
