@@ -186,7 +186,7 @@ function mapLabels(view, surface, items, geometry, paint, focus) {
   for (let i = 0; i < n; i++) {
     const here = focus?.item === i;
     if (i % every && !here) continue;
-    const text = names ? shorten(items[i].text, label, size) : String(i), middle = (i + 0.5) * cell;
+    const text = names ? shorten(items[i].text, label, size) : String(items[i].pieces[0]), middle = (i + 0.5) * cell;
     const style = { fill: rgb(paint.ink, here || names ? 1 : 0.7), size: names ? size : 11, font };
     const row = here && focus.side === "from", column = here && focus.side === "to";
     surface.text(label - 6, top + middle, text, { ...style, align: "right", bold: row });

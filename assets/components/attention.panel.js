@@ -25,6 +25,9 @@ const NONE = "none";
 
 function exactly(p) { return p > 0 && p < 0.00005 ? "<0.0001" : p.toFixed(4); }
 
+// In a table, where numbers may be copied: four places, as more did not travel; 0.0000 is little, 0 is nothing.
+function inTable(p) { return Number.isInteger(p) ? p : p.toFixed(4); }
+
 // --- controls --------------------------------------------------------------------
 
 function drawControls(view, parent) {
@@ -38,9 +41,9 @@ function drawControls(view, parent) {
   const segments = select(parent, "att-segments", "Sentences", [["all", "All"], ["aa", "A to A"], ["ab", "A to B"],
     ["ba", "B to A"], ["bb", "B to B"]], look.segments, (v) => set("segments", v));
   segments.hidden = !data.segments.includes(1) && look.segments === "all";
-  select(parent, "att-top", "Strongest per row", [["0", "All"], ...[1, 2, 3, 5, 10].map((n) => [String(n), String(n)])],
+  select(parent, "att-top", "Strongest per row", [["0", "All"], ...STRONGEST.map((n) => [String(n), String(n)])],
     String(look.top), (v) => set("top", Number(v)));
-  range(parent, "att-min", "At least", 0, 50, Math.round(100 * look.min), (v) => `${v} %`, (v) => set("min", v / 100));
+  range(parent, "att-min", "At least", 0, LEAST, Math.round(100 * look.min), (v) => `${v} %`, (v) => set("min", v / 100));
 }
 
 function field(parent, name, label, tag) {
@@ -220,11 +223,11 @@ function drawTables(view, gridBox, headBox) {
   const name = `Attention of layer ${view.layer + 1}, head ${view.head + 1}, as shown`;
   if (n <= 64) {
     numbersTable(headBox, `${name}: from rows to columns`, ["from \\ to", ...items.map((_, i) => named(items, i))],
-      () => items.map((_, q) => [named(items, q), ...values.subarray(q * n, (q + 1) * n)]));
+      () => items.map((_, q) => [named(items, q), ...Array.from(values.subarray(q * n, (q + 1) * n), inTable)]));
     return;
   }
   const at = focusOf(view)?.item ?? 0;
   numbersTable(headBox, `${name}: “${items[at].text}” and every token; other tokens when lit, all of them under Export`,
     ["token", "position", "it looks at", "it is looked at by"],
-    () => items.map((item, i) => [item.text, item.pieces[0], values[at * n + i], values[i * n + at]]));
+    () => items.map((item, i) => [item.text, item.pieces[0], inTable(values[at * n + i]), inTable(values[i * n + at])]));
 }

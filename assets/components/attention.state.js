@@ -3,6 +3,7 @@
 
 const SPECIAL_WAYS = ["show", "hide", "renormalise"];
 const SEGMENT_WAYS = ["all", "aa", "ab", "ba", "bb"];
+const STRONGEST = [1, 2, 3, 5, 10], LEAST = 50; // what the controls offer, in keys and per cent
 const HEAD_COLOURS = [[0, 114, 178], [213, 94, 0], [0, 158, 115], [204, 121, 167], [230, 159, 0], [86, 180, 233]];
 
 // 'map.words.hide.ab.t5.n3.h2-5': what differs from the start, in this order.
@@ -14,8 +15,8 @@ function readLook(text, heads) {
     else if (part === "words") look.words = true;
     else if (SPECIAL_WAYS.includes(part)) look.specials = part;
     else if (SEGMENT_WAYS.includes(part)) look.segments = part;
-    else if (/^t\d{1,2}$/.test(part)) look.min = number / 100;
-    else if (/^n\d{1,2}$/.test(part)) look.top = number;
+    else if (/^t\d{1,2}$/.test(part) && number <= LEAST) look.min = number / 100;
+    else if (/^n\d{1,2}$/.test(part) && STRONGEST.includes(number)) look.top = number;
     else if (/^h\d+(-\d+)*$/.test(part)) part.slice(1).split("-").forEach((h) => h >= 1 && h <= heads && look.more.add(h - 1));
   }
   return look;
@@ -26,7 +27,7 @@ function writeLook(look) {
     look.draw, look.words && "words", look.specials !== "show" && look.specials,
     look.segments !== "all" && look.segments, look.min > 0 && `t${Math.round(100 * look.min)}`,
     look.top > 0 && `n${look.top}`,
-    look.more.size > 0 && `h${[...look.more].sort((a, b) => a - b).map((h) => h + 1).join("-")}`,
+    look.more.size > 0 && `h${inOrder(look.more).map((h) => h + 1).join("-")}`,
   ].filter(Boolean).join(".");
 }
 
@@ -112,10 +113,12 @@ function keepStrongest(values, n, top) {
   }
 }
 
-// The heads in the picture: the open one, and those added to it.
+// The heads in the picture: the open one, and those added to it, in the order in which a link names them.
 function headsShown(view) {
-  return [view.head, ...[...view.look.more].filter((h) => h !== view.head)].slice(0, HEAD_COLOURS.length);
+  return [view.head, ...inOrder(view.look.more).filter((h) => h !== view.head)].slice(0, HEAD_COLOURS.length);
 }
+
+function inOrder(heads) { return [...heads].sort((a, b) => a - b); }
 
 // The maps of the picture, kept until something changes.
 function currentMaps(view) {

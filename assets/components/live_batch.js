@@ -12,7 +12,7 @@ export default function (component) {
     make("span", "lb-dot lb-second", "underlined: second sentence"));
   const list = child(parent, "ol", "lb-list", { "aria-label": "Sentence pairs of this step" });
   list.replaceChildren(...pairs.map(card));
-  numbersTable(parent, "Chosen pieces of these pairs: the loss counts here and nowhere else", ["pair", "position", "outcome", "seen", "label"],
+  numbersTable(parent, "Chosen pieces of these pairs: the masked-LM loss counts here and nowhere else", ["pair", "position", "outcome", "seen", "label"],
     () => pairs.flatMap((pair, p) => pair.tokens.flatMap((token, n) => token.y ? [[String(p + 1), String(n), OUTCOME_WORDS[token.o], token.t, token.y]] : [])));
 }
 

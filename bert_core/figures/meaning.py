@@ -185,9 +185,10 @@ def _wrapped(one: Occurrence) -> str:
 
 
 def short_number(value: float) -> str:
-    """Two places without the leading zero, as statistics writes correlations: .47, −.05, 1."""
-    text = f"{value:.2f}".replace("-", "−")
-    return "1" if text == "1.00" else text.replace("0.", ".", 1)
+    """Two places without a zero before the point, as statistics writes correlations: .47, −.05, 1, −10.17."""
+    size = f"{abs(value):.2f}"
+    sign = "−" if value < 0 < float(size) else ""
+    return sign + ("1" if size == "1.00" else size.removeprefix("0"))
 
 
 def matrix_figure(cosines: Array, names: Sequence[str], title: str, ink: str = theme.INK["light"]) -> go.Figure:

@@ -71,13 +71,13 @@ def test_a_link_with_nonsense_is_said_and_the_page_drawn(view, nonsense):
 
 
 @pytest.mark.parametrize("raw", ["", "map", "lines.words.hide.ab.t5.n3.h2-5", "renormalise", "show.all.aa.ba.bb",
-                                 "t99.n0.h117-118", ".".join(["h100"] * 40)])
+                                 "t50.n10.h117-118", "t9.n1", ".".join(["h100"] * 40)])
 def test_a_look_is_read(raw):
     assert attention.parse_look(raw) == raw
 
 
 @pytest.mark.parametrize("raw", ["maps", "MAP", "map.", ".map", "map..lines", "map lines", "map\n", "t", "t100",
-                                 "n1000", "t-5", "t5.5", "h", "h2-", "h1234", "h2,5", "٣", "<script>", "map&head=3",
+                                 "n1000", "t51", "t99", "n0", "n4", "n7", "n11", "t-5", "t5.5", "h", "h2-", "h1234", "h2,5", "٣", "<script>", "map&head=3",
                                  ".".join(["h100"] * 41)])
 def test_anything_else_is_no_look(raw):
     with pytest.raises(ValueError, match="no look"):

@@ -172,7 +172,8 @@ def test_a_long_sentence_is_shown_around_its_word():
 
 
 @pytest.mark.parametrize(("value", "written"), [
-    (0.474, ".47"), (-0.05, "−.05"), (0.996, "1"), (-0.999, "−1.00"), (0.0, ".00"),
+    (0.474, ".47"), (-0.05, "−.05"), (0.996, "1"), (-0.999, "−1"), (0.0, ".00"), (-0.004, ".00"), (1.47, "1.47"),
+    (10.05, "10.05"), (-10.165, "−10.16"), (100.4, "100.40"),
 ])
 def test_cosines_are_short(value, written):
     assert meaning.short_number(value) == written

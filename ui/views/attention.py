@@ -23,8 +23,9 @@ ELSEWHERE = "Where else does this head look?"
 PLACE = ("layer", "head", "token", "look")
 #: Session keys: the place when the page was last drawn or the component spoke, and where one was sent since.
 WAS, JUMP = "_attention_place", "_attention_jump"
-#: What the component may put in the address: words and numbers joined by dots.
-_PART = r"(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t[0-9]{1,2}|n[0-9]{1,2}|h[0-9]{1,3}(?:-[0-9]{1,3})*)"
+#: What the component may put in the address: words and numbers that its controls offer, joined by dots.
+_PART = (r"(?:lines|map|words|show|hide|renormalise|all|aa|ab|ba|bb|t(?:[0-4]?[0-9]|50)|n(?:[1235]|10)|"
+         r"h[0-9]{1,3}(?:-[0-9]{1,3})*)")
 LOOK = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
