@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from bert_core.figures import theme
+from bert_core.figures.columns import columns, joined
 from bert_core.figures.compare import escape
 from bert_core.measures.probe import Probe
 from bert_core.trace import Array
@@ -53,16 +54,20 @@ def attention_figure(
 ) -> go.Figure:
     """Weights from [CLS] as a map, rows (layers or heads) against the tokens it looks at.
 
+    Where a narrow page has too few pixels for them, neighbouring tokens share a column that shows the largest weight.
+
     Args:
         weights: (rows, T), each row sums to 1.
         rows: names of the rows.
         y: what the rows are.
         name: what the model calls [CLS].
     """
+    shown = columns(weights, tokens)
+    largest = "largest " if joined(len(tokens)) > 1 else ""
     figure = go.Figure(go.Heatmap(
-        z=weights, x=numbered(tokens), y=list(rows), zmin=0, zmax=1, colorscale=theme.PROBABILITY, xgap=1, ygap=1,
-        colorbar={"title": "weight", "thickness": 12},
-        hovertemplate=y + " %{y} → %{x}: %{z:.3f}<extra></extra>"))
+        z=shown.values, x=shown.names, y=list(rows), zmin=0, zmax=1, colorscale=theme.PROBABILITY, xgap=shown.gap,
+        ygap=1, customdata=[shown.said] * len(rows), colorbar={"title": "weight", "thickness": 12},
+        hovertemplate=f"{y} %{{y}} → %{{customdata}}: {largest}%{{z:.3f}}<extra></extra>"))
     theme.style(figure, f"token that {escape(name)} looks at", y, height=150 + 30 * len(rows))
     figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
     return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0, showgrid=False)

@@ -4,7 +4,7 @@ import pytest
 
 from bert_core import TraceRequest, load_engine
 from bert_core.figures.cls import numbered
-from tests.payloads import drawn, said, visit
+from tests.payloads import drawn, said, table_rows, visit
 from ui.views import cls_change
 from ui.views.task_models import share, signed
 
@@ -97,3 +97,11 @@ def test_a_typed_mask_is_not_what_the_accounts_differ_on():
 def test_two_sentences_of_the_same_tokens_are_said_to_be_the_same(changed, same):
     page = "".join(one.body for one in change(text=GOOD, changed=changed).get("html"))
     assert (cls_change.SAME in page, "goes from" in page) == (same, not same)
+
+
+@pytest.mark.parametrize(("words", "line"), [(100, ""), (300, "2 neighbours share a column")])
+def test_it_is_said_where_tokens_share_a_column_and_the_table_has_them_all(words, line):
+    at = visit("cls", view="Layers", text="dog " * words)
+    assert ("share a column" in said(at)) == bool(line)
+    assert line in said(at)
+    assert len(table_rows(at, "What [CLS] looks at, by layer")[0]) == 1 + words + 2

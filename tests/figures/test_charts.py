@@ -47,6 +47,28 @@ def test_what_cls_looks_at_is_a_map_of_rows_against_tokens():
     assert [list(stop) for stop in heat.colorscale] == theme.PROBABILITY
 
 
+@pytest.mark.parametrize(("count", "gap", "joined"), [(64, 1, 1), (65, 0, 1), (160, 0, 1), (161, 0, 2), (414, 0, 3)])
+def test_no_column_of_what_cls_looks_at_is_thinner_than_it_can_be_drawn(count, gap, joined):
+    """A gap of a pixel would take all of a thin column, and plotly leaves out what is narrower than a pixel."""
+    weights = np.random.default_rng(2).dirichlet(np.ones(count), size=2)
+    heat = cls.attention_figure(weights, ["<s>"] * count, ["1", "2"], "layer").data[0]
+    assert (heat.xgap, len(heat.x)) == (gap, -(-count // joined))
+    assert len(set(heat.x)) == len(heat.x) <= 160
+    whole = [weights[:, start:start + joined].max(axis=1) for start in range(0, count, joined)]
+    assert np.array_equal(heat.z, np.transpose(whole))
+
+
+def test_a_column_of_several_tokens_says_which_it_holds():
+    tokens = ["[CLS]", "<", *["a"] * 410, "b", "[SEP]"]
+    heat = cls.attention_figure(np.ones((2, 414)), tokens, ["1", "2"], "head").data[0]
+    assert (heat.x[0], heat.x[-1]) == ("0–2 [CLS] …", "411–413 a …")
+    assert [row[0] for row in heat.customdata] == ["0–2 [CLS] &lt; a"] * 2
+    assert heat.hovertemplate == "head %{y} → %{customdata}: largest %{z:.3f}<extra></extra>"
+    one = cls.attention_figure(np.ones((1, 2)), ["[CLS]", "<"], ["1"], "head").data[0]
+    assert (list(one.x), list(one.customdata[0])) == (["0 [CLS]", "1 &lt;"],) * 2
+    assert "largest" not in one.hovertemplate
+
+
 def test_the_first_row_of_every_map_is_on_top():
     maps = (cls.attention_figure(np.eye(2), ["a", "b"], ["1", "2"], "layer"),
             tasks.label_figure(np.eye(2), ["a", "b"], ["O", "B"]),

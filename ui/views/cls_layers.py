@@ -9,10 +9,11 @@ import streamlit as st
 
 from bert_core import Trace, TraceRequest
 from bert_core.figures import cls as figures
+from bert_core.figures.columns import joined
 from bert_core.measures.cls import attention_of_layer, cls_attention
 from bert_core.measures.probe import Probe, fit_probe, read_probe
 from bert_core.serving import EVERYONE
-from ui import components, controls, state
+from ui import components, controls, notices, state
 from ui.state import Here
 from ui.tables import Numbers
 from ui.views.task_models import examples, say, share
@@ -88,6 +89,9 @@ def _draw_attention(trace: Trace, layer: int) -> None:
         _attention_map(title, layers, trace, "layer (mean of its heads)", "cls_layers")
     with right:
         _attention_map(f"The heads of layer {layer + 1}", weights[layer], trace, "head", "cls_heads")
+    if (size := joined(len(trace))) > 1:
+        notices.note(f"So many tokens don't fit on these maps: {size} neighbours share a column, which shows the "
+                     "largest weight of theirs. The tables have every token.")
 
 
 def _attention_map(title: str, weights: np.ndarray, trace: Trace, row: str, key: str) -> None:
