@@ -12,7 +12,7 @@ export default function (component) {
 
   const draw = () => keepFocus(panels, () => {
     const look = theme(parentElement);
-    if (state.ticks) panels.style.setProperty("--names", `${widest(state.ticks, look)}px`);
+    if (state.ticks) panels.style.setProperty("--names", `${widest([...state.ticks, ...(state.column_ticks ?? [])], look)}px`);
     panels.replaceChildren(...state.panels.map((panel) => mapPanel(panel, state, look, cursor, move)));
     for (const frame of panels.querySelectorAll(".bw-ticked")) mapTicks(frame, state);
     read();
@@ -51,7 +51,7 @@ function mapPanel(panel, state, look, cursor, move) {
   box.appendChild(frame);
   const rows = state.rows.length, columns = state.columns.length;
   if (rows === 0) return box;
-  const width = state.size, height = Math.max(20, Math.round((width * rows) / columns));
+  const width = state.size, height = Math.round(width * Math.min(1, Math.max(0.2, rows / columns))); // a text against a word too
   const { element, context } = canvas(frame, "bw-map", width, height,
     `${panel.title}: ${rows} rows (${state.row_word}) by ${columns} columns (${state.column_word}); arrow keys read the cells`);
   element.style.height = "auto";
@@ -88,7 +88,7 @@ function widest(names, look) {
 
 // Names along the top and the left: of every line where they fit, else of every second, fourth, and so on.
 function mapTicks(frame, state) {
-  for (const [side, names] of [["top", state.ticks ?? state.columns], ["left", state.ticks ?? state.rows]]) {
+  for (const [side, names] of [["top", state.column_ticks ?? state.ticks ?? state.columns], ["left", state.ticks ?? state.rows]]) {
     const pitch = frame.clientWidth / names.length, room = (state.ticks ? 13.5 : 40) * typeScale(); // a line of type, or a number
     const every = state.ticks ? Math.ceil(room / pitch) : 2 ** Math.ceil(Math.log2(Math.max(1, room / pitch)));
     const axis = make("span", `bw-ticks bw-ticks-${side}`, "", { "aria-hidden": "true" });

@@ -1,7 +1,9 @@
 """The Tasks page says, opens and reports the inputs that its model really read."""
 
+import numpy as np
 import pytest
 
+from bert_core import TraceRequest, load_engine
 from tests.payloads import drawn, is_ready, said, visit
 from ui.state import DEFAULT_TEXT
 from ui.views.task_models import may_say
@@ -39,6 +41,18 @@ def test_a_second_sentence_that_was_not_read_neither_cuts_nor_is_opened(view):
 def test_sentences_that_were_read_apart_are_opened_apart():
     assert opened(visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND), "to_attention") == (FIRST, "")
     assert opened(visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND), "to_attention_1") == (SECOND, "")
+
+
+def test_every_token_of_two_long_sentences_is_compared():
+    first, second = "One dog ran, " * 14 + "and sat.", "The cat sat down. " * 20
+    at = visit("tasks", view="Sentence pairs", text=first, pair=second)
+    is_ready(at)
+    tokens = [load_engine("twin-bert-stsb").loaded().tokenizer.encode(text).tokens[1:-1] for text in (first, second)]
+    data = drawn(at, "maps")
+    assert [data["rows"], data["columns"]] == [[f"{n} {t}" for n, t in enumerate(one, 1)] for one in tokens]
+    states = [load_engine("twin-bert-stsb").run(TraceRequest(text)).hidden_states[-1, 1:-1] for text in (first, second)]
+    a, b = (one / np.linalg.norm(one, axis=1, keepdims=True) for one in states)
+    assert data["arrays"]["cosine"] == pytest.approx(a @ b.T, abs=1e-5)
 
 
 def test_the_window_that_is_shown_is_opened():

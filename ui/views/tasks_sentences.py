@@ -21,8 +21,9 @@ from ui.views.task_models import examples, or_example, say, share, signed, try_b
 PARTS = ("hidden_states", "token_embeddings")
 #: The shipped model whose sentence vectors were tuned for similarity.
 TUNED = "twin-bert-stsb"
-#: Tokens of a sentence that fit on the token map.
-ON_MAP = 40
+#: Tokens of a sentence up to which the token map names each, and its table goes with the page.
+FEW = 40
+TOKEN_COSINES = "Cosine of every token of the first sentence to every token of the second"
 
 
 def draw_pair(here: Here) -> tuple[Here, ...]:
@@ -98,15 +99,32 @@ def _cosines(model: str, first: Trace, second: Trace) -> dict:
 
 def _draw_tokens(first: Trace, second: Trace, model: str) -> None:
     """Cosine of every token of A to every token of B in the last layer."""
-    rows, columns = first.encoding.content[:ON_MAP], second.encoding.content[:ON_MAP]
+    rows, columns = first.encoding.content, second.encoding.content
     a, b = unit(first.hidden_states[-1][list(rows)]), unit(second.hidden_states[-1][list(columns)])
     names = [[f"{n} {trace.encoding.tokens[n]}" for n in places]
              for trace, places in ((first, rows), (second, columns))]
     cosines = np.clip(a @ b.T, -1.0, 1.0)
-    components.chart(figures.token_pairs_figure(cosines, *names), "pair_tokens", Numbers(
-        "Cosine of every token of the first sentence to every token of the second", ("token", *names[1]),
-        [(name, *values) for name, values in zip(names[0], cosines.tolist())]))
+    if max(len(rows), len(columns)) > FEW:
+        ticks = [[trace.encoding.tokens[n] for n in places] for trace, places in ((first, rows), (second, columns))]
+        components.mount("maps", "pair_tokens", _packed(cosines, names, ticks))
+    else:
+        components.chart(figures.token_pairs_figure(cosines, *names), "pair_tokens", Numbers(
+            TOKEN_COSINES, ("token", *names[1]),
+            [(name, *values) for name, values in zip(names[0], cosines.tolist())]))
     say(f"Each sentence was read on its own by {model}; the map compares their tokens in the last layer.")
+
+
+def _packed(cosines: np.ndarray, names: list[list[str]], ticks: list[list[str]]) -> bytes:
+    """The same map of long sentences, in numbers: as HTML their table would have ten million letters.
+
+    Args:
+        names, ticks: the tokens of both sentences, with their positions and without.
+    """
+    return components.pack(
+        {"rows": names[0], "columns": names[1], "ticks": ticks[0], "column_ticks": ticks[1],
+         "row_word": "sentence", "column_word": "second sentence", "size": 640,
+         "caption": TOKEN_COSINES, "panels": [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0}]},
+        {"cosine": cosines.astype(np.float32)})
 
 
 def draw_acceptability(here: Here) -> Here:
