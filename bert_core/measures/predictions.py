@@ -85,12 +85,15 @@ def piece(tokenizer: Tokenizer, index: int) -> str:
 
 
 def read_gaps(trace: Trace, tokenizer: Tokenizer, k: int, truths: dict[int, int], limit: int) -> tuple[Gap, ...]:
-    """The first `limit` gaps of a run; `truths` has the ids that were hidden, by position."""
-    found = []
-    for row, position in enumerate(trace.mlm_positions[:limit].tolist()):
-        probabilities = softmax(trace.mlm_logits[row])
-        found.append(read_gap(probabilities, position, tokenizer, k, truths.get(position)))
-    return tuple(found)
+    """At most `limit` gaps of a run, by position: those that were hidden before those that were typed.
+
+    Args:
+        truths: position -> id that was hidden there.
+    """
+    rows = {position: row for row, position in enumerate(trace.mlm_positions.tolist())}
+    asked = sorted(sorted(rows, key=lambda position: position not in truths)[:limit])
+    return tuple(read_gap(softmax(trace.mlm_logits[rows[position]]), position, tokenizer, k, truths.get(position))
+                 for position in asked)
 
 
 def true_probabilities(trace: Trace, ids: Sequence[int]) -> Array:

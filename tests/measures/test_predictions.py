@@ -51,6 +51,20 @@ def test_read_gaps_gives_each_masked_position_its_own_distribution(tiny_bert):
         assert gap.guesses[0].probability == pytest.approx(predictions.softmax(trace.mlm_logits[row])[best])
 
 
+@pytest.mark.parametrize(("hidden", "limit", "asked"), [
+    ((), 3, [1, 2, 3]), ((6,), 3, [1, 2, 6]), ((4, 6), 2, [4, 6]), ((4, 5, 6), 2, [4, 5]), ((5,), 9, [1, 2, 3, 5]),
+])
+def test_what_was_hidden_comes_before_what_was_typed_and_all_stand_by_position(tiny_bert, hidden, limit, asked):
+    engine = load_engine(tiny_bert)
+    trace = engine.run(TraceRequest("[MASK] [MASK] [MASK] the dog barked", masked=hidden))
+    gaps = predictions.read_gaps(trace, engine.loaded().tokenizer, 2, dict.fromkeys(hidden, 5), limit)
+    assert [gap.position for gap in gaps] == asked
+    assert [gap.truth is not None for gap in gaps] == [n in hidden for n in asked]
+    for gap in gaps:
+        best = predictions.gap_distribution(trace, gap.position).max()
+        assert gap.guesses[0].probability == pytest.approx(best)
+
+
 def test_gap_distribution_refuses_a_position_that_was_not_masked(tiny_bert):
     trace = load_engine(tiny_bert).run(TraceRequest("the [MASK]"))
     with pytest.raises(ValueError, match="position 1 was not masked"):

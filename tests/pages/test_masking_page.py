@@ -45,6 +45,21 @@ def test_several_gaps_have_a_card_each_and_typed_ones_have_no_truth():
         "Gap 1 at position 2", "Gap 2 at position 3: “barked” is hidden", "Gap 3 at position 5"]
 
 
+GAPS = "The [MASK] went to the [MASK]. " * 8 + "The dog barked."
+
+
+@pytest.mark.parametrize(("mask", "titles", "hint"), [
+    ({}, ["Gap 12 at position 41"], "12 of 16 gaps have a card: the first of the text."),
+    ({"mask": "58"}, ["Gap 11 at position 37", "Gap 12 at position 58: “dog” is hidden"],
+     "12 of 17 gaps have a card: what you hid, and the first that were typed."),
+])
+@pytest.mark.parametrize(("page", "view"), [("masking", "Fill the gap"), ("embeddings", "Switch off and shuffle")])
+def test_a_word_that_was_hidden_behind_many_gaps_has_a_card(page, view, mask, titles, hint):
+    shown = drawn(visit(page, view=view, text=GAPS, **mask), "gaps")
+    assert [card["title"] for card in shown["cards"]][-len(titles):] == titles
+    assert (len(shown["cards"]), shown["hint"]) == (12, hint)
+
+
 def test_before_and_after_are_two_runs_and_their_difference():
     at = visit("masking", text=TEXT, mask="4", view="Before and after", layer="2")
     maps = drawn(at, "maps")["arrays"]

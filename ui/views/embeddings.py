@@ -97,8 +97,9 @@ def consequences(here: Here) -> None:
     changed = state.trace(_with(request, masked=masked, parts=parts))
     has_head = "mlm" in model.heads
     shown = _paired_cards(here, plain, changed, name) if has_head else []
-    no_guess = masking.NO_GAP if has_head else f"{here.model} has no masked-LM head, so no guesses are shown."
-    hint = "" if shown else no_guess
+    hint = f"{here.model} has no masked-LM head, so no guesses are shown."
+    if has_head:
+        hint = masking.without_card(plain) if shown else masking.NO_GAP
     masking.mount_gaps("gaps", encoding, masked, shown, hint)
     if plain.request == changed.request:
         notices.note("Nothing is switched off yet. Switch off “position”, or shuffle the positions: the answers then "

@@ -18,7 +18,7 @@ from ui.views import masking_kept, task_models
 
 VIEWS = ("Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Other sentence", "Swap vectors",
          "80/10/10", "Pseudo-perplexity")
-#: Gaps that get a card; more are counted.
+#: Gaps that get a card, hidden ones first; more are counted.
 MAX_CARDS = 12
 #: Guesses that a view of one piece can be asked about, beside the piece that was hidden.
 BEST = 6
@@ -100,14 +100,27 @@ def fill_in(here: Here) -> None:
 
 def _chips_and_cards(here: Here, masked: tuple[int, ...], k: int) -> tuple[Trace, tuple[Gap, ...]]:
     trace = state.trace(here.request(masked=masked, parts=("mlm_positions", "mlm_logits")))
-    gaps, count = read_gaps(here, trace, here.encoding, k), len(trace.mlm_positions)
-    hint = f"The first {MAX_CARDS} of {count} gaps have a card." if count > MAX_CARDS else ""
-    mount_gaps("gaps", here.encoding, masked, cards_of(gaps), hint)
+    gaps = read_gaps(here, trace, here.encoding, k)
+    mount_gaps("gaps", here.encoding, masked, cards_of(gaps), without_card(trace))
     return trace, gaps
 
 
+def without_card(trace: Trace) -> str:
+    """Which gaps of a run have a card, '' where all have one."""
+    count, hidden = len(trace.mlm_positions), len(trace.request.masked)
+    if count <= MAX_CARDS:
+        return ""
+    if hidden == 0:
+        which = "the first of the text"
+    elif hidden < MAX_CARDS:
+        which = "what you hid, and the first that were typed"
+    else:
+        which = "the first that you hid"
+    return f"{MAX_CARDS} of {count} gaps have a card: {which}."
+
+
 def read_gaps(here: Here, trace: Trace, encoding: Encoding, k: int) -> tuple[Gap, ...]:
-    """The best guesses for each of the first gaps of one run."""
+    """The best guesses for each gap of one run that has a card."""
     truths = {n: encoding.input_ids[n] for n in trace.request.masked}
     return predictions.read_gaps(trace, state.loaded(here.model).tokenizer, k, truths, MAX_CARDS)
 
