@@ -60,6 +60,16 @@ def test_a_word_that_was_hidden_behind_many_gaps_has_a_card(page, view, mask, ti
     assert (len(shown["cards"]), shown["hint"]) == (12, hint)
 
 
+@pytest.mark.parametrize(("page", "view"), [
+    ("masking", "Fill the gap"), ("masking", "The head"), ("masking", "Layer by layer"), ("masking", "Neurons"),
+    ("masking", "Other sentence"), ("masking", "Swap vectors"), ("embeddings", "Switch off and shuffle")])
+def test_a_gap_behind_the_cut_is_not_asked_for_again(page, view):
+    at = visit(page, view=view, text="The dog went. " * 140 + "It was [MASK].")
+    assert drawn(at, "gaps")["hint"] == masking.BEHIND_CUT
+    hidden = visit(page, view=view, text="The dog went. " * 140 + "It was [MASK].", mask="2")
+    assert drawn(hidden, "gaps")["hint"] == ""
+
+
 def test_before_and_after_are_two_runs_and_their_difference():
     at = visit("masking", text=TEXT, mask="4", view="Before and after", layer="2")
     maps = drawn(at, "maps")["arrays"]

@@ -99,7 +99,7 @@ def consequences(here: Here) -> None:
     shown = _paired_cards(here, plain, changed, name) if has_head else []
     hint = f"{here.model} has no masked-LM head, so no guesses are shown."
     if has_head:
-        hint = masking.without_card(plain) if shown else masking.NO_GAP
+        hint = masking.no_gap(encoding, masked) or masking.without_card(plain)
     masking.mount_gaps("gaps", encoding, masked, shown, hint)
     if plain.request == changed.request:
         notices.note("Nothing is switched off yet. Switch off “position”, or shuffle the positions: the answers then "

@@ -23,6 +23,7 @@ MAX_CARDS = 12
 #: Guesses that a view of one piece can be asked about, beside the piece that was hidden.
 BEST = 6
 NO_GAP = "Click a token to hide it, or type [MASK] in the sentence."
+BEHIND_CUT = "Your [MASK] lies behind the cut. Click a token to hide it, or shorten the text."
 #: Sentences with a gap, offered where none is open.
 TO_TRY = ("The [MASK] shone brightly in the blue sky.", "A man is riding a [MASK] down the street.",
           "Two dogs are [MASK] through the snow.")
@@ -45,6 +46,13 @@ def chosen(encoding: Encoding, default: tuple[int, ...] = ()) -> tuple[int, ...]
     return chips.chosen_positions("mask", len(encoding), default, fixed=selectable(encoding))
 
 
+def no_gap(encoding: Encoding, masked: tuple[int, ...]) -> str:
+    """What to do where no gap is open, '' where one is."""
+    if masked or encoding.mask_positions:
+        return ""
+    return BEHIND_CUT if encoding.masks_beyond else NO_GAP
+
+
 def one_gap(encoding: Encoding, masked: tuple[int, ...]) -> int | None:
     """The gap that a view of one is about: the visitor's choice where there are several, None where there is none."""
     gaps = sorted({*masked, *encoding.mask_positions})
@@ -61,7 +69,7 @@ def ask_gap(here: Here) -> tuple[tuple[int, ...], int | None, DeltaGenerator]:
     """
     encoding = here.encoding
     masked = chosen(encoding)
-    mount_gaps("gaps", encoding, masked, [], "" if masked or encoding.mask_positions else NO_GAP)
+    mount_gaps("gaps", encoding, masked, [], no_gap(encoding, masked))
     place = controls.row()
     with place:
         position = one_gap(encoding, masked)
@@ -93,7 +101,7 @@ def fill_in(here: Here) -> None:
             masking_kept.offer(trace, gaps, here.encoding.tokens)
     else:
         with picture:
-            mount_gaps("gaps", here.encoding, masked, [], NO_GAP)
+            mount_gaps("gaps", here.encoding, masked, [], no_gap(here.encoding, masked))
             task_models.try_buttons([(text, None) for text in TO_TRY], "masking")
     masking_kept.listed()
 

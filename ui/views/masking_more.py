@@ -94,9 +94,11 @@ def other_sentence(here: Here) -> None:
                 TraceRequest(other, model=here.model, parts=("mlm_positions", "mlm_logits"))]
     traces = state.traces(requests)
     gaps = [trace.mlm_positions[:1].tolist() for trace in traces]
-    masking.mount_gaps("gaps", encoding, masked, [], "" if gaps[0] else masking.NO_GAP)
+    masking.mount_gaps("gaps", encoding, masked, [], masking.no_gap(encoding, masked))
     if not gaps[1]:
-        notices.note("The other sentence has no [MASK], so there is nothing to compare with: type [MASK] in it.")
+        is_beyond = traces[1].encoding.masks_beyond
+        notices.note("The [MASK] of the other sentence lies behind this model's limit: shorten it." if is_beyond else
+                     "The other sentence has no [MASK], so there is nothing to compare with: type [MASK] in it.")
     if not (gaps[0] and gaps[1]):
         return
     first, second = (predictions.gap_distribution(trace, gap[0]) for trace, gap in zip(traces, gaps, strict=True))

@@ -30,8 +30,7 @@ def swap(here: Here) -> None:
     other = controls.text("The sentence again, with a word or two changed", "swapped", OTHER,
                           placeholder="as many tokens as yours, the gap at the same place")
     encoding, masked = here.encoding, masking.chosen(here.encoding)
-    has_gap = bool(masked or encoding.mask_positions)
-    masking.mount_gaps("gaps", encoding, masked, [], "" if has_gap else masking.NO_GAP)
+    masking.mount_gaps("gaps", encoding, masked, [], masking.no_gap(encoding, masked))
     gap = masking.one_gap(encoding, masked)
     if gap is not None and (missing := _missing(here, other, gap, masked)):
         notices.note(missing)
