@@ -19,7 +19,7 @@ from bert_core.measures.compare import Question
 from bert_core.measures.compare_writing import costs_at_one_size
 from tests.payloads import drawn, is_ready, plain_line, said, visit
 from ui import controls
-from ui.views import compare_sentence
+from ui.views import compare_sentence, compare_writing
 from ui.views.compare import VIEWS
 from ui.views.compare_ask import NOTES, examples
 from ui.views.compare_experiment import Job
@@ -151,6 +151,32 @@ def test_writing_continues_the_words_before_and_counts_the_work():
     assert "The dog" in said(at)
     assert "query-key scores" in said(at)
     assert '<th scope="col"></th>' not in said(at)
+
+
+def test_near_the_limit_it_says_and_counts_what_was_written():
+    words = said(visit("compare", text="dog " * 508, at="507", view="Writing", write="7"))
+    assert words.count("Only 4 of 7 pieces fit within this model&#x27;s limit.") == 2
+    assert words.count('class="piece"') == 8
+    assert "To write 4 pieces after 507 the GPT reads <strong>510</strong>" in words
+
+
+def test_who_can_write_nothing_costs_nothing(monkeypatch):
+    def full(*_):
+        raise ValueError("the start fills this model's limit; use a shorter one")
+
+    monkeypatch.setattr("bert_core.measures.compare_writing.write", full)
+    words = said(visit("compare", text=TEXT, at="3", view="Writing"))
+    assert words.count("the start fills this model") == 2
+    assert "To write" not in words
+    assert "How far do the keys" not in words
+
+
+@pytest.mark.parametrize(("start", "shown"), [
+    ("The dog", "The dog"), ("a" * 200, "a" * 200), ("a" * 201, "… " + "a" * 200),
+    ("The " + "dog " * 50, "… " + "dog " * 50), ("The cat" + "dog " * 50, "… " + "dog " * 49),
+])
+def test_of_a_long_start_its_last_words_are_shown(start, shown):
+    assert compare_writing.end_of(start) == shown
 
 
 def test_a_drawn_text_is_the_seed_s_and_says_what_it_was_drawn_with():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -24,6 +24,8 @@ from ui.views.compare_ask import Asked, VisitorEngine, ask, say
 #: Where the sentence has nothing before the chosen word.
 FALLBACK = "The little girl opened the door and"
 MAX_SEED = 9999
+#: Letters of a start that are shown before what was written.
+SHOWN = 200
 
 
 def writing(here: Here) -> None:
@@ -39,10 +41,12 @@ def writing(here: Here) -> None:
         count = controls.slider("Pieces to write", 2, writing_measures.MAX_WRITTEN, "write", 7, width=160)
         draw = _how_to_go_on()
     prompt = typed.replace(MASK, " ").strip() or before
+    written = {}
     for column, (reader, model) in zip(st.columns(2, gap="large"), _writers(asked), strict=True):
         with column:
-            _one(reader, model, prompt, count, draw)
-    _cache(asked, prompt, count)
+            written[model] = _one(reader, model, prompt, count, draw)
+    if written[asked.readers.left]:
+        _cache(asked, prompt, written)
 
 
 def _how_to_go_on() -> Draw | None:
@@ -66,19 +70,31 @@ def start_of(asked: Asked) -> str:
     return before.replace(MASK, " ").strip() or FALLBACK
 
 
-def _one(reader: str, model: str, prompt: str, count: int, draw: Draw | None) -> None:
+def end_of(start: str) -> str:
+    """A start as both columns show it: of a long one its last words."""
+    if len(start) <= SHOWN:
+        return start
+    _, _, words = start[-SHOWN - 1:].partition(" ")
+    return f"… {words or start[-SHOWN:]}"
+
+
+def _one(reader: str, model: str, prompt: str, count: int, draw: Draw | None) -> int:
+    """What one writer puts behind the start; how many pieces that are."""
     try:
         written = list(writing_measures.write(VisitorEngine(), model, prompt, count, draw))
     except ValueError as problem:
         notices.note(str(problem))
-        return
+        return 0
+    if len(written) < count:
+        notices.note(f"Only {len(written)} of {count} pieces fit within this model's limit.")
     pieces = "".join(f'<span class="piece" title="{w.probability:.3f}">{html.escape(w.token)}</span> ' for w in written)
     say(f"**{NAMES[reader]}** · {model}", "cmp-small")
     st.html(f'<p class="cmp-written" style="--mark:{theme.css(COLOURS[reader])}">'
-            f'<span class="start">{html.escape(prompt)}</span> {pieces}</p>')
+            f'<span class="start">{html.escape(end_of(prompt))}</span> {pieces}</p>')
     say(_how(reader, draw), "cmp-small")
     columns = ("piece", "probability") if draw is None else ("piece", "probability", "drawn with")
     tables.show(Numbers(f"What {model} wrote", columns, _rows(written)))
+    return len(written)
 
 
 def _how(reader: str, draw: Draw | None) -> str:
@@ -99,9 +115,13 @@ def _rows(written: Sequence[Written]) -> list[tuple[str, float] | tuple[str, flo
 # --- the cache ---------------------------------------------------------------
 
 
-def _cache(asked: Asked, prompt: str, count: int) -> None:
-    """Counted work, and the measured reason: prefix keys that stay or move."""
-    gpt = VisitorEngine().loaded(asked.readers.left)
+def _cache(asked: Asked, prompt: str, written: Mapping[str, int]) -> None:
+    """Counted work, and the measured reason: prefix keys that stay or move.
+
+    Args:
+        written: model -> pieces that it wrote, of the left-to-right one at least 1.
+    """
+    count, gpt = written[asked.readers.left], VisitorEngine().loaded(asked.readers.left)
     config, start = gpt.config, writing_measures.read_before(gpt.tokenizer, prompt)
     kept, anew = writing_measures.costs_at_one_size(config, start, count)
     size = f"{config.num_hidden_layers} layers of width {config.hidden_size}"
@@ -115,13 +135,13 @@ def _cache(asked: Asked, prompt: str, count: int) -> None:
     tables.show(Numbers("Work for the same number of pieces, counted",
                         ("what is counted", "GPT with its cache", "BERT"), work),
                 is_open=True, summary="The work, counted")
-    _moved_keys(asked, prompt)
+    _moved_keys(asked, prompt, written)
 
 
-def _moved_keys(asked: Asked, prompt: str) -> None:
-    """How far the keys of the start move when a word follows, for each writer that shows its keys."""
+def _moved_keys(asked: Asked, prompt: str, written: Mapping[str, int]) -> None:
+    """How far the keys of the start move when a word follows, for each writer that has room and shows its keys."""
     longer, moved = f"{prompt} {FALLBACK.split()[-2]}", {}
-    for _, model in _writers(asked):
+    for model in (model for _, model in _writers(asked) if written[model]):
         try:
             moved[model] = writing_measures.prefix_change(VisitorEngine(), model, longer, prompt)
         except NoReading as gap:
