@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pytest
 
-from bert_core.figures.meaning import layer_lines
+from bert_core.figures.meaning import YOURS, layer_lines
 from bert_core.measures.meaning import cosines_by_layer, every_occurrence, first_occurrences
 from bert_core.measures.similarity import cosine_to, similarity_matrix
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
-from tests.payloads import is_ready, said, visit
+from tests.payloads import is_ready, said, table_rows, visit
 from ui import state
 from ui.views.class_lessons import lessons
 from ui.views.meaning_data import FROM_SET, PARTS, _sentences
@@ -128,6 +128,16 @@ def test_two_places_in_one_sentence_are_told_apart_on_the_map_and_among_the_neig
     places = [n for n, token in enumerate(encoding.tokens) if token == "bank"]
     assert options[:2] == [f"{n}. {TWICE[:90]} (“bank” at position {place})" for n, place in enumerate(places, 1)]
     assert not any("at position" in option for option in options[2:])
+
+
+def test_on_the_map_a_long_text_stands_by_what_is_around_each_word():
+    text = "It rained all day. " * 30 + "The bank was closed. " + "It rained all night. " * 30 + "We sat on the bank."
+    at = visit("meaning", view="Map", word="bank", text=text)
+    assert text not in said(at)
+    assert "closed" in said(at)
+    rows = [row[0] for row in table_rows(at, "Where each occurrence lies") if row[1] == YOURS]
+    assert len(rows) == 2
+    assert all(len(row) < 300 for row in rows)
 
 
 @pytest.mark.parametrize(("text", "more"), [("\u200b", "\u200b"), ("", "[SEP]\n[PAD]")])

@@ -106,11 +106,11 @@ def draw_map(here: Here) -> None:
     figure = figures.map_figure(projection, words.found, words.senses, components.ink())
     components.chart(figure, "meaning_map", Numbers(
         "Where each occurrence lies", ("sentence", "meaning", "first direction", "second direction"),
-        [(f"{n} {one.text}", sense, *map(float, point))
+        [(f"{n} {figures.excerpt(one)[0]}", sense, *map(float, point))
          for n, (one, sense, point) in enumerate(zip(words.found, words.senses, projection.points), 1)]))
     say(f"The two directions are fitted on exactly these {len(words.found)} points and hold "
         f"{100 * projection.explained.sum():.0f} % of their variance; what differs in the rest is not in the picture.")
-    lines([f"<b>{n}&ensp;{html.escape(sense)}</b>: {marked(one.text, one.start, one.end)}"
+    lines([f"<b>{n}&ensp;{html.escape(sense)}</b>: {marked(*figures.excerpt(one))}"
            for n, (one, sense) in enumerate(zip(words.found, words.senses), 1)])
 
 
