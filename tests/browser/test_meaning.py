@@ -69,3 +69,9 @@ def test_a_word_of_ones_own_with_lines_of_ones_own(visitor):
                  lines="He put a seal on the letter.\nA seal ate the fish.")
     expect(visitor.page.get_by_text("“seal” in the last layer, mean cosine")).to_be_visible()
     visitor.no_traceback()
+
+
+def test_a_word_longer_than_the_page_is_broken(new_visitor):
+    visitor = new_visitor(width=390)
+    visitor.open("meaning", view="Sentences", text="abcdefghij" * 300)
+    visitor.fits()

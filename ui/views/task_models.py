@@ -167,7 +167,7 @@ def marked(text: str, start: int, end: int) -> str:
 
 def lines(rows: Sequence[str]) -> None:
     """Rows of escaped HTML, one below the other."""
-    st.html('<ul style="list-style:none;padding-left:0">' + "".join(f"<li>{row}</li>" for row in rows) + "</ul>")
+    st.html('<ul style="list-style:none;padding-left:0;overflow-wrap:anywhere">' + "".join(f"<li>{row}</li>" for row in rows) + "</ul>")
 
 
 def say(text: str, strong: bool = False) -> None:
