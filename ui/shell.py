@@ -121,10 +121,23 @@ def _inputs() -> None:
     """The shared live inputs; their values are the parameters text and pair."""
     pause = settings.typing_pause()
     first, second = st.columns([3, 2], gap="small")
+    for key in ("text", "pair"):
+        _shorten(key)
     first.text_input("Sentence", value=state.DEFAULT_TEXT, key="text", bind="query-params", live=pause,
-                     placeholder="Type anything; [MASK] is a gap", on_change=follow.words)
-    second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause, placeholder="optional",
-                      on_change=follow.words)
+                     max_chars=state.MOST_TYPED, placeholder="Type anything; [MASK] is a gap", on_change=follow.words)
+    second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause,
+                      max_chars=state.MOST_TYPED, placeholder="optional", on_change=follow.words)
+
+
+def _shorten(key: str) -> None:
+    """Cut what a link, a room or an example puts into a shared input beyond what it takes, and say so."""
+    is_held = key in st.session_state
+    raw = (st.session_state[key] if is_held else st.query_params.get(key)) or ""
+    if len(raw) <= state.MOST_TYPED:
+        return
+    state.drop(key, raw)
+    if is_held:  # of a link, Streamlit itself takes no more
+        st.session_state[key] = raw[:state.MOST_TYPED]
 
 
 def _sidebar() -> None:

@@ -31,6 +31,9 @@ Value = TypeVar("Value")
 
 #: A sentence whose gap takes both sides: what was opened is a door until one reads on. It has a word that is cut.
 DEFAULT_TEXT = "The schoolteacher opened the [MASK] and read the first chapter."
+#: Characters that a shared input takes: with both full of Latin text a link can be opened, which it can't be when it is
+#: over some 120,000 characters long.
+MOST_TYPED = 20_000
 #: A shipped model that every page can read with, offered where the chosen one can't be used.
 OFFERED = "twin-bert"
 #: Pages that have a sentence of their own, or none.
@@ -400,4 +403,7 @@ def dropped() -> list[str]:
 def _why_dropped(key: str, raw: str) -> str:
     if raw.startswith(MADE):
         return f"{raw} is kept by another visit or tab; Fine-tune keeps it for this one too, while its run is there."
+    if key in ("text", "pair"):
+        name = "sentence" if key == "text" else "second sentence"
+        return f"The {name} was cut behind its first {MOST_TYPED:,} characters: the field takes no more."
     return f"The address has “{raw}” for “{key}”, which can't be used with what is on screen; it was left out."

@@ -13,6 +13,8 @@ from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
 from tests.payloads import PATIENCE, ROOT, drawn, is_ready, page, plain_line, visit
 from ui import settings, state
+from ui.views import masking
+from ui.views.task_models import put
 
 
 def test_a_link_restores_sentence_pair_view_and_controls():
@@ -197,3 +199,25 @@ def test_a_stale_choice_is_forgotten():
 
 def test_the_default_sentence_has_a_gap():
     assert "[MASK]" in state.DEFAULT_TEXT
+
+
+@pytest.mark.parametrize(("key", "name"), [("text", "sentence"), ("pair", "second sentence")])
+def test_of_a_link_s_text_the_field_takes_what_fits_and_says_so(key, name):
+    long = "dog " * (state.MOST_TYPED // 4) + "and more"
+    at = visit("tokens", **{"text": "A dog.", key: long})
+    assert is_ready(at)["lines"] == [
+        f"The {name} was cut behind its first 20,000 characters: the field takes no more."]
+    assert at.text_input(key=key).value == long[:state.MOST_TYPED]
+    assert is_ready(visit("tokens", **{"text": "A dog.", key: long[:state.MOST_TYPED]}))["lines"] == []
+
+
+@pytest.mark.parametrize("key", ["text", "pair"])
+def test_a_long_example_is_cut_and_said_too(monkeypatch, key):
+    example = {"text": "No gap here.", "pair": None, key: "dog " * 6000}
+    monkeypatch.setattr(masking, "TO_TRY", ("one",))
+    monkeypatch.setattr(masking.task_models, "put", lambda *_: put(example["text"], example["pair"]))
+    at = visit("masking", text="No gap.")
+    at.button(key="try_masking_0").click().run()
+    (line,) = is_ready(at)["lines"]
+    assert "was cut behind its first 20,000 characters" in line
+    assert at.text_input(key=key).value == "dog " * 5000
