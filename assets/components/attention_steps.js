@@ -17,12 +17,12 @@ const NEURONS = 6;
 export default function (component) {
   const { parentElement, data } = component;
   const root = child(parentElement, "section", "steps-root", { "aria-label": "One head, step by step" });
-  const view = root.view ?? (root.view = { root, key: null });
+  const view = root.view ?? (root.view = { root, keyOf: null });
   Object.assign(view, { component, data: unpack(data) });
   const { layer, head, query, step, tokens } = view.data;
   const now = chosenNow(view, [layer, head, query, step], tokens.length);
   view.at = { layer: now[0], head: now[1], token: now[2], step: now[3] }; // asked for; the numbers are of view.data
-  if (view.key === null || view.key >= view.data.tokens.length) view.key = strongest(view.data.arrays.weights.data);
+  if (String(tokens) !== view.keyOf) Object.assign(view, { key: strongest(view.data.arrays.weights.data), keyOf: String(tokens) }); // a place in another text
   view.draw = () => drawSteps(view);
   view.draw();
   onThemeChange(parentElement, view.draw);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.waiting import holds
 
@@ -89,6 +89,18 @@ def test_the_answer_to_a_click_on_a_chip_of_a_long_text_is_in_sight(new_visitor,
     visitor.after(run)
     visitor.in_address("mask=24%2C30")
     assert is_in_sight(page, guess)
+
+
+def test_the_open_key_belongs_to_its_sentence(visitor):
+    first, second = "The dog barked all night long.", "A cat sat."
+    page = visitor.open("attention", view="Step by step", text=first)
+    on = page.locator(".steps-table tr.on button")
+    strongest = on.inner_text()
+    page.locator(".steps-table tbody tr:not(.on) button").last.click()
+    assert on.inner_text() != strongest
+    visitor.type(second)
+    visitor.type(first)
+    expect(on).to_have_text(strongest)
 
 
 def is_whole(row: Locator, chip: Locator) -> bool:
