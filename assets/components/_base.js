@@ -374,6 +374,22 @@ function describeChip(chip, n) {
   return `${chip.t}${kind ? `, ${kind}` : ""}, ${chip.at ?? `position ${chip.i ?? n}`}${chip.l ? `, ${chip.l}` : ""}`;
 }
 
+// Of so many chips that choose, a row scrolls in itself, so that what they choose stays near.
+const MANY_CHIPS = 60;
+
+// Bound a long row, with the one that `selector` finds in sight: on the first draw and when it is another one. Who
+// scrolls in the row, or is in it with the keyboard, is left where they are.
+function boundRow(row, selector, many = MANY_CHIPS) {
+  const isLong = row.children.length >= many, n = [...row.children].findIndex((chip) => chip.matches(selector));
+  row.classList.toggle("bw-bounded", isLong);
+  const now = `${n} of ${row.children.length}`;
+  if (row.__bwShown === now || row.clientHeight === 0) return;
+  row.__bwShown = now;
+  if (!isLong || n < 0 || row.matches(":focus-within")) return;
+  const frame = row.getBoundingClientRect(), chip = row.children[n].getBoundingClientRect();
+  if (chip.top < frame.top || chip.bottom > frame.bottom) row.scrollTop += chip.top - frame.top - frame.height / 3;
+}
+
 // The keyboard goes on from this chip.
 function focusChip(parent, n) {
   for (const box of parent.children) box.tabIndex = -1;

@@ -50,6 +50,7 @@ function drawSteps(view) {
     select: "one", opens: true, selected: new Set([view.at.token]), label: "Query token: the one that looks",
     onSelect: (chosen, n) => tell(view, { token: n }),
   });
+  boundRow(chips, ".bw-on");
   const bar = child(root, "div", "steps-controls");
   drawPickers(view, child(bar, "div", "steps-pickers"));
   drawStepper(view, child(bar, "div", "steps-stepper", { role: "group", "aria-label": "Steps" }));

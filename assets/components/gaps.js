@@ -8,7 +8,8 @@ export default function (component) {
   const cards = child(parentElement, "div", "bw-cards");
   choiceRow(component, row, state.chips, state.selected,
     { select: "many", label: state.label, fixed: new Set(state.fixed) });
-  showGap(row, state.tried);
+  focusTried(row, state.tried);
+  boundRow(row, ".bw-mask", 25);
   putText(hint, state.hint);
   hint.hidden = state.hint === "";
   each(cards, state.cards, () => make("section", "bw-card"), fillCard);
@@ -17,14 +18,11 @@ export default function (component) {
       list.rows.map((guess, n) => [card.title, list.name || "–", guess.rank ?? n + 1, guess.t, guess.p]))), state.cards.length > 0);
 }
 
-// The first gap is in sight among many chips; whoever tried an example goes on from there, as its button is gone.
-function showGap(row, tried) {
+// Whoever tried an example goes on from its gap, as its button is gone.
+function focusTried(row, tried) {
   const isNew = row.tried !== undefined && row.tried !== tried, n = [...row.children].findIndex((chip) => chip.matches(".bw-mask"));
   row.tried = tried;
   if (isNew && n >= 0) focusChip(row, n);
-  if (n < 0 || row.matches(":focus-within")) return;
-  const frame = row.getBoundingClientRect(), chip = row.children[n].getBoundingClientRect();
-  if (chip.top < frame.top || chip.bottom > frame.bottom) row.scrollTop += chip.top - frame.top - frame.height / 3;
 }
 
 function fillCard(box, card) {

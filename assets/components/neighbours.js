@@ -9,6 +9,7 @@ export default function (component) {
     onSelect: (after, n) => { draw(new Set([n])); send(component, { selected: [n] }); },
   });
   draw(new Set([state.chosen]));
+  boundRow(row, ".bw-on");
   child(parentElement, "h2", "bw-title").textContent = state.title;
   const list = child(parentElement, "ol", "bw-near");
   list.replaceChildren(...state.rows.map((near) => {

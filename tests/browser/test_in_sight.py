@@ -91,6 +91,31 @@ def test_the_answer_to_a_click_on_a_chip_of_a_long_text_is_in_sight(new_visitor,
     assert is_in_sight(page, guess)
 
 
+TOKENS = " ".join(["the dog saw a cat in the garden and"] * 20)
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1440, 900)])
+@pytest.mark.parametrize(("page", "view", "key"), [
+    ("attention", "Step by step", "token"), ("attention", "Through the layers", "token"),
+    ("compare", "Side by side", "at"), ("embeddings", "Neighbours", "token")])
+def test_what_a_long_row_of_chips_chooses_stays_near_it(new_visitor, size, page, view, key):
+    visitor = new_visitor(width=size[0], height=size[1])
+    row = visitor.open(page, view=view, text=TOKENS, **{key: 150}).locator(".bw-chips").first
+    assert row.bounding_box()["height"] < 0.3 * size[1]
+    assert is_whole(row, row.get_by_role("option").nth(150))
+    row.evaluate("row => { row.scrollTop = 40; }")
+    visitor.type(TOKENS.replace("garden", "house"))  # as many tokens, drawn again: who scrolls stays there
+    assert row.evaluate("row => row.scrollTop") == 40
+    visitor.page.emulate_media(media="print")
+    assert row.evaluate("row => row.scrollHeight <= row.clientHeight + 8")
+
+
+def test_a_short_row_of_chips_has_no_frame(new_visitor):
+    page = new_visitor(width=390).open("embeddings", view="Neighbours", text="dog " * 40)
+    expect(page.locator(".bw-chips")).to_have_count(1)
+    expect(page.locator(".bw-bounded")).to_have_count(0)
+
+
 def test_the_open_key_belongs_to_its_sentence(visitor):
     first, second = "The dog barked all night long.", "A cat sat."
     page = visitor.open("attention", view="Step by step", text=first)
