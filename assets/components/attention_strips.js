@@ -11,8 +11,15 @@ export default function (component) {
 
 function drawStrips(root, data, look) {
   const boxes = data.methods.map((method, row) => stripOf(data, method, row, look));
-  const old = root.querySelector(".bw-numbers");
+  const old = root.querySelector(".bw-numbers"), before = [...root.querySelectorAll(".strips-tokens")];
+  const places = before.map((list) => [list.scrollTop, list.__bwShown]);
   root.replaceChildren(...boxes, ...agreement(data, look), make("p", "strips-why", data.why), ...(old ? [old] : []));
+  root.querySelectorAll(".strips-tokens").forEach((list, row) => {
+    const [top, shown] = places[row] ?? [];
+    list.__bwShown = shown;
+    boundRow(list, ".strips-explained", 25);
+    if (list.__bwShown === shown) list.scrollTop = top; // the list is a new one, and who has scrolled it stays there
+  });
   numbersTable(root, "Every token by every method", ["token", "position", ...data.methods.map((m) => m.title)],
     () => data.tokens.map((token, i) => [token, i, ...data.methods.map((_, row) => valueAt(data, row, i))]));
 }
@@ -29,7 +36,7 @@ function stripOf(data, method, row, look) {
   data.tokens.forEach((token, i) => {
     const value = values[i], size = Number.isNaN(value) ? 0 : value; // NaN: this method can't judge the token
     const colour = method.signed ? signedColour(size, limit, look) : probabilityColour(size / limit, look);
-    const chip = make("li", `strips-token strips-${data.kinds[i]}`, "", { "data-value": value });
+    const chip = make("li", `strips-token strips-${data.kinds[i]}${i === data.explained ? " strips-explained" : ""}`, "", { "data-value": value });
     chip.append(make("span", "", token), make("span", "strips-value", short(value, method.signed)));
     chip.style.background = rgb(colour);
     chip.style.color = inkOn(colour);

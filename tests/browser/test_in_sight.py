@@ -116,6 +116,18 @@ def test_a_short_row_of_chips_has_no_frame(new_visitor):
     expect(page.locator(".bw-bounded")).to_have_count(0)
 
 
+def test_the_strips_of_a_long_text_open_at_what_they_explain(visitor):
+    text = f"{TOKENS} the [MASK] barked"
+    page = visitor.open("attention", view="Attribution", text=text)
+    strips = page.locator(".strips-tokens")
+    for n in range(strips.count()):
+        assert is_whole(strips.nth(n), strips.nth(n).locator(".strips-explained"))
+    strips.nth(1).evaluate("list => { list.scrollTop = 10; }")
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("[data-theme=dark]").first).to_be_attached()
+    holds(page, lambda: strips.nth(1).evaluate("list => list.scrollTop") == 10)
+
+
 def test_the_open_key_belongs_to_its_sentence(visitor):
     first, second = "The dog barked all night long.", "A cat sat."
     page = visitor.open("attention", view="Step by step", text=first)

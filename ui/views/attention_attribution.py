@@ -64,7 +64,7 @@ def draw(here: Here) -> None:
     encoding = trace.encoding  # of the model that answers, which need not be the page's
     content = [i for i in encoding.content if i != question.position]
     header = {"tokens": list(encoding.tokens), "kinds": [kind for _, kind in chips.describe(encoding)],
-              "methods": methods, "why": WHY,
+              "methods": methods, "why": WHY, "explained": question.position,
               "agreement": rank_agreement([np.abs(v[content]) for v in values]) if len(content) > 2 else []}
     components.mount("attention_strips", "attention_strips",
                      components.pack(header, {"values": np.stack(values).astype(np.float32)}))
