@@ -49,7 +49,7 @@ def test_every_token_of_two_long_sentences_is_compared():
     is_ready(at)
     tokens = [load_engine("twin-bert-stsb").loaded().tokenizer.encode(text).tokens[1:-1] for text in (first, second)]
     data = drawn(at, "maps")
-    assert [data["rows"], data["columns"]] == [[f"{n} {t}" for n, t in enumerate(one, 1)] for one in tokens]
+    assert [data["rows"], data["columns"]] == [[f"“{t}” ({n})" for n, t in enumerate(one, 1)] for one in tokens]
     states = [load_engine("twin-bert-stsb").run(TraceRequest(text)).hidden_states[-1, 1:-1] for text in (first, second)]
     a, b = (one / np.linalg.norm(one, axis=1, keepdims=True) for one in states)
     assert data["arrays"]["cosine"] == pytest.approx(a @ b.T, abs=1e-5)

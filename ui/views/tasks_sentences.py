@@ -105,8 +105,7 @@ def _draw_tokens(first: Trace, second: Trace, model: str) -> None:
              for trace, places in ((first, rows), (second, columns))]
     cosines = np.clip(a @ b.T, -1.0, 1.0)
     if max(len(rows), len(columns)) > FEW:
-        ticks = [[trace.encoding.tokens[n] for n in places] for trace, places in ((first, rows), (second, columns))]
-        components.mount("maps", "pair_tokens", _packed(cosines, names, ticks))
+        components.mount("maps", "pair_tokens", _packed(cosines, first.encoding, second.encoding))
     else:
         components.chart(figures.token_pairs_figure(cosines, *names), "pair_tokens", Numbers(
             TOKEN_COSINES, ("token", *names[1]),
@@ -114,14 +113,12 @@ def _draw_tokens(first: Trace, second: Trace, model: str) -> None:
     say(f"Each sentence was read on its own by {model}; the map compares their tokens in the last layer.")
 
 
-def _packed(cosines: np.ndarray, names: list[list[str]], ticks: list[list[str]]) -> bytes:
-    """The same map of long sentences, in numbers: as HTML their table would have ten million letters.
-
-    Args:
-        names, ticks: the tokens of both sentences, with their positions and without.
-    """
+def _packed(cosines: np.ndarray, first: Encoding, second: Encoding) -> bytes:
+    """The same map of long sentences, in numbers: as HTML their table would have ten million letters."""
+    ticks = [[one.tokens[n] for n in one.content] for one in (first, second)]
+    rows, columns = ([f"“{one.tokens[n]}” ({n})" for n in one.content] for one in (first, second))
     return components.pack(
-        {"rows": names[0], "columns": names[1], "ticks": ticks[0], "column_ticks": ticks[1],
+        {"rows": rows, "columns": columns, "ticks": ticks[0], "column_ticks": ticks[1],
          "row_word": "sentence", "column_word": "second sentence", "size": 640,
          "caption": TOKEN_COSINES, "panels": [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0}]},
         {"cosine": cosines.astype(np.float32)})
