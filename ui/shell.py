@@ -130,14 +130,18 @@ def _inputs() -> None:
 
 
 def _shorten(key: str) -> None:
-    """Cut what a link, a room or an example puts into a shared input beyond what it takes, and say so."""
-    is_held = key in st.session_state
-    raw = (st.session_state[key] if is_held else st.query_params.get(key)) or ""
-    if len(raw) <= state.MOST_TYPED:
-        return
-    state.drop(key, raw)
-    if is_held:  # of a link, Streamlit itself takes no more
-        st.session_state[key] = raw[:state.MOST_TYPED]
+    """Cut what a room or an example put into a shared input beyond what it takes; Streamlit does so with a link's."""
+    held = st.session_state.get(key) or ""
+    if len(held) > state.MOST_TYPED:
+        st.session_state[key] = held[:state.MOST_TYPED]
+
+
+def _say_full(here: Here) -> None:
+    """A line where an input is as long as it can be: more was typed, or came with a link."""
+    for name, text in (("sentence", here.text), ("second sentence", here.pair or "")):
+        if len(text) >= state.MOST_TYPED:
+            notices.note(f"The {name} has the {state.MOST_TYPED:,} characters that its field takes; what came behind "
+                         "them was left out.")
 
 
 def _sidebar() -> None:
@@ -175,6 +179,8 @@ def open_page(needs_model: bool = True, says_cut: bool = True) -> Here:
     _through_app()
     here = state.here()
     classroom.cover(here)
+    if here.page not in OWN_SENTENCE:
+        _say_full(here)
     if needs_model and says_cut:
         say_cut(here)
     return here

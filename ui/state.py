@@ -403,7 +403,4 @@ def dropped() -> list[str]:
 def _why_dropped(key: str, raw: str) -> str:
     if raw.startswith(MADE):
         return f"{raw} is kept by another visit or tab; Fine-tune keeps it for this one too, while its run is there."
-    if key in ("text", "pair"):
-        name = "sentence" if key == "text" else "second sentence"
-        return f"The {name} was cut behind its first {MOST_TYPED:,} characters: the field takes no more."
     return f"The address has “{raw}” for “{key}”, which can't be used with what is on screen; it was left out."

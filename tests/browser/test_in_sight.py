@@ -110,6 +110,13 @@ def test_what_a_long_row_of_chips_chooses_stays_near_it(new_visitor, size, page,
     assert row.evaluate("row => row.scrollHeight <= row.clientHeight + 8")
 
 
+def test_no_count_stands_on_the_words_while_one_types(new_visitor):
+    field = new_visitor(width=390).open("tokens").get_by_label("Sentence", exact=True)
+    field.press_sequentially("ab")
+    expect(field).to_be_focused()
+    expect(field.page.get_by_test_id("InputInstructions").locator("visible=true")).to_have_count(0)
+
+
 def test_a_short_row_of_chips_has_no_frame(new_visitor):
     page = new_visitor(width=390).open("embeddings", view="Neighbours", text="dog " * 40)
     expect(page.locator(".bw-chips")).to_have_count(1)
