@@ -167,7 +167,8 @@ def marked(text: str, start: int, end: int) -> str:
 
 def lines(rows: Sequence[str]) -> None:
     """Rows of escaped HTML, one below the other."""
-    st.html('<ul style="list-style:none;padding-left:0;overflow-wrap:anywhere">' + "".join(f"<li>{row}</li>" for row in rows) + "</ul>")
+    items = "".join(f"<li>{row}</li>" for row in rows)
+    st.html(f'<ul style="list-style:none;padding-left:0;overflow-wrap:anywhere">{items}</ul>')
 
 
 def say(text: str, strong: bool = False) -> None:
