@@ -135,9 +135,12 @@ def kept(key: str) -> str:
     return st.session_state.get(_KEPT, {}).get(st.session_state.get("_page", ""), {}).get(key, "")
 
 
-def keep_nothing(page: str) -> None:
-    """What a page is to show is said by others from now on, a room's teacher say."""
-    st.session_state.get(_KEPT, {}).pop(page, None)
+def keep_nothing(page: str | None = None) -> None:
+    """What a page, or any, is to show is said by others from now on: a room's teacher, or the visitor once more."""
+    if page is None:
+        st.session_state.pop(_KEPT, None)
+    else:
+        st.session_state.get(_KEPT, {}).pop(page, None)
 
 
 # --- where one is ------------------------------------------------------------

@@ -23,6 +23,8 @@ from ui.state import OWN_SENTENCE, Here
 PULSE, TEACHERS_PULSE = 10.0, 2.0
 #: Parameter of the address that names the room one follows, so that a reload comes back into it.
 ADDRESS = "room"
+#: Those that name training runs and a moment in them: who follows has the teacher's there.
+RUNS = ("run", "over", "frame", "tune", "beside", "epoch")
 #: Pages that a teacher visits without taking the class along.
 NOT_SHOWN = ("class",)
 #: What a follower sees in place of a picture that would answer the poll.
@@ -108,12 +110,15 @@ def _stay_alone(code: str) -> None:
 
 
 def let_go() -> None:
-    """Stop following."""
+    """Stop following; the teacher's runs go too, so that one's own are found again."""
     room = st.session_state.pop("_following", None)
     st.session_state.pop(_ASKED, None)
     BELL.wait_no_more()
     if room is not None:
         registry().leave(*room)
+        going.keep_nothing()
+        for key in RUNS:
+            state.set_param(key, None)
     state.set_param(ADDRESS, None)
 
 

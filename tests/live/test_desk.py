@@ -202,6 +202,19 @@ def test_a_paused_run_is_found_again_by_its_owner_alone(still):
     assert still.unfinished("ann", "pretrain") is None
 
 
+def test_what_is_left_is_stopped_and_nobody_elses_run(still, monkeypatch):
+    runs = {owner: start(still, owner) for owner in ("ann", "ben")}
+    ended = start(still, "ann")
+    still.watch("ann", ended).set_status(Status("done", 40, 40))
+    sent = []
+    monkeypatch.setattr(still, "_send", sent.append)
+    still.leave("ann", "finetune")
+    assert not sent
+    for _ in range(2):
+        still.leave("ann", "pretrain")
+        assert sent == [{"do": "stop", "run": runs["ann"]}]
+
+
 def test_a_run_lives_while_its_owner_is_on_another_page_after_a_reload(still, connected, monkeypatch):
     run_id = start(still, "ann")
     still.keep = 0.0

@@ -90,6 +90,31 @@ def test_after_the_teachers_reset_the_class_sees_the_random_start_and_nobody_the
     assert student.query_params["run"] == own
 
 
+def test_who_lets_go_of_the_teachers_run_finds_their_own_and_reset_stops_it(desk, show, monkeypatch):
+    """It would go on where nobody sees it, and the teacher's would wait behind it."""
+    as_visitor(monkeypatch, "student")
+    show("tokens")
+    student = visit("pretrain", room=show.code)
+    own, runs = desk.start("student", PretrainSpec(seed=7)), {}
+    for page, kind in (("pretrain", PretrainSpec), ("finetune", FinetuneSpec)):
+        runs[page] = desk.start("teacher", kind(seed=5))
+    show("finetune", tune=runs["finetune"], beside=runs["finetune"], epoch="0")
+    student.run()
+    show("pretrain", run=runs["pretrain"], over=runs["pretrain"], frame="0")
+    assert "seed 5. Starting" in said(student.run())
+    student.button(key="_let_go").click().run()
+    student.switch_page("pages/tokens.py").run()
+    student.query_params.clear()
+    assert "seed 7. Starting" in said(student.switch_page("pages/pretrain.py").run())
+    assert not {"over", "frame"} & set(student.query_params)
+    sent = []
+    monkeypatch.setattr(desk, "_send", sent.append)
+    student.button(key="reset").click().run()
+    assert "Not begun" in said(student)
+    assert {"do": "stop", "run": own} in sent
+    assert "tune" not in student.switch_page("pages/finetune.py").run().query_params
+
+
 def test_a_run_cancelled_before_it_began_leaves_the_finished_one_on_screen(desk):
     done = trained(desk, "ann", "frozen")
     cancelled = desk.start("ann", FinetuneSpec("topic", "frozen", seed=1))

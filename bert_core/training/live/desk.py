@@ -194,10 +194,16 @@ class TrainingDesk:
                 entry.owner = starter
 
     def leave(self, owner: str, kind: str) -> None:
-        """The visitor wants none of their runs of this kind found again."""
+        """The visitor wants none of their runs of this kind found again; what of them goes on is stopped.
+
+        Nobody else could stop it, and others would wait behind it.
+        """
         with self._lock:
-            for entry in self._entries.values():
-                entry.left = entry.left or (entry.owner, entry.kind) == (owner, kind)
+            for run_id, entry in self._entries.items():
+                if (entry.owner, entry.kind, entry.left) == (owner, kind, False):
+                    entry.left = True
+                    if not entry.ended:
+                        self._send({"do": "stop", "run": run_id})
 
     def owns(self, visitor: str, run_id: str) -> bool:
         """Whether this visitor steers the run."""
