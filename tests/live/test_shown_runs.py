@@ -128,6 +128,27 @@ def test_a_run_cancelled_before_it_began_leaves_the_finished_one_on_screen(desk)
     assert at.query_params["beside"] == done
 
 
+def test_the_run_in_the_picture_is_looked_at_and_cancelled_where_the_present_one_has_ended(desk, monkeypatch):
+    """Another tab began it: this one said “Step 3 of 68” for ever, and offered to train."""
+    ended = desk.start("ann", FinetuneSpec("topic"))
+    desk.watch("ann", ended).set_status(Status("stopped"))
+    other_tabs = trained(desk, "ann", task="sentiment")
+    desk.watch("ann", other_tabs).set_status(Status("running", 3, 68))
+    paces, ticking = [], training.ticking
+    monkeypatch.setattr(training, "ticking", lambda draw, pace: paces.append(pace) or ticking(draw, pace))
+    at = visit("finetune", task="Sentiment", tune=ended)
+    assert "Sentiment, everything, seed 0. Step 3 of 68" in said(at)
+    assert paces == [training.TICK]
+    sent = []
+    monkeypatch.setattr(desk, "_send", sent.append)
+    at.button(key="cancel").click().run()
+    assert sent == [{"do": "stop", "run": other_tabs}]
+    desk.watch("ann", other_tabs).set_status(Status("stopped", 4, 68))
+    assert "Step 4 of 68" in said(at.run())
+    assert not at.button(key="train").disabled
+    assert paces[-1] is None
+
+
 def test_a_class_and_a_link_see_all_the_runs_that_are_compared_and_none_of_their_own(desk, show, monkeypatch):
     ways = {way: trained(desk, "ann", way) for way in ("frozen", "last")}
     teacher = visit("finetune", tune=ways["last"])

@@ -52,29 +52,34 @@ def status_line(spec: FinetuneSpec) -> str:
 
 def page(spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Everything that moves while a run goes on."""
-    run = training.current(RUN, FinetuneSpec.kind)
-    pace = training.pace(run)
+    pace = training.pace(at_work(training.current(RUN, FinetuneSpec.kind), spec))
 
     def draw() -> None:
         now = training.current(RUN, FinetuneSpec.kind)
         buttons(now, spec, files)
         say_other_table(now, spec, files)
         pictures(now, spec)
-        if training.pace(now) != pace:
+        if training.pace(at_work(now, spec)) != pace:
             st.rerun()
 
     training.ticking(draw, pace)
 
 
+def at_work(run: RunView | None, spec: FinetuneSpec) -> RunView | None:
+    """The run that goes on: the present one, else the one in the picture, which another tab may have begun."""
+    both = (run, shown_runs(run, spec)[1])
+    return next((one for one in both if one is not None and not one.status.ended), None)
+
+
 def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> None:
     """Train or cancel, and where the run is: the one that goes on, else the one in the picture, else the last one."""
-    going = run is not None and not run.status.ended
-    drawn = run if going else shown_runs(run, spec)[1]
+    going = at_work(run, spec)
+    drawn = going or shown_runs(run, spec)[1]
     told = drawn or run
     first, line = st.columns([1, 4], vertical_alignment="center")
     if going:
-        first.button("Cancel", key="cancel", icon=":material/stop:", width="stretch", disabled=not run.own,
-                     on_click=training.steer, args=(run, "stop"))
+        first.button("Cancel", key="cancel", icon=":material/stop:", width="stretch", disabled=not going.own,
+                     on_click=training.steer, args=(going, "stop"))
     else:
         first.button("Train", key="train", icon=":material/play_arrow:", type="primary", width="stretch",
                      disabled=spec.task == "own" and not files, on_click=begin, args=(spec, files))
@@ -83,8 +88,8 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
         text += f"{run_name(told.spec)}. {training.status_text(told.status)}" if told else ""
         mark = told.status.state if told else "none"
         st.html(f'<p class="bw-result" role="status" data-state="{mark}">{html.escape(text)}</p>')
-        if going and run.status.steps:
-            st.progress(min(1.0, run.status.step / run.status.steps))
+        if going and going.status.steps:
+            st.progress(min(1.0, going.status.step / going.status.steps))
 
 
 def say_other_table(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> None:
