@@ -130,9 +130,9 @@ def keep(key: str, value: str) -> None:
     st.session_state.setdefault(_KEPT, {}).setdefault(st.session_state.get("_page", ""), {})[key] = value
 
 
-def kept(key: str) -> str:
-    """What the session keeps of it for the present page, '' for nothing."""
-    return st.session_state.get(_KEPT, {}).get(st.session_state.get("_page", ""), {}).get(key, "")
+def kept(key: str) -> str | None:
+    """What the session keeps of it for the present page, '' for nothing; None before anything was said of it."""
+    return st.session_state.get(_KEPT, {}).get(st.session_state.get("_page", ""), {}).get(key)
 
 
 def keep_nothing(page: str | None = None) -> None:

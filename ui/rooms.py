@@ -61,11 +61,14 @@ def open_room() -> None:
 
 
 def take_control(code: str, key: str) -> None:
-    """Control a room again with its key, after a reload say."""
+    """Control a room again with its key, after a reload say, and go to what it shows: the class stays where it is."""
     with _trying():
         room = registry().teacher_state(code, key)
         let_go()
         st.session_state["_teaching"] = (room.code, key)
+        if room.view.page:
+            going.to(room.view)
+            going.keep_nothing(room.view.page)
 
 
 def close_room() -> None:

@@ -56,13 +56,8 @@ def run_id_of(raw: str) -> str:
 
 
 def current(param: str, kind: str) -> RunView | None:
-    """The run that the address names, or that this session began, or that waits for this visitor; if it is kept.
-
-    Who follows a room finds none of their own in its teacher's picture.
-    """
-    run_id = chosen(param)
-    if not run_id and rooms.following() is None:
-        run_id = desk().unfinished(visitors.current(), kind)
+    """The run that the address names, or that this session began, or that is found again; if it is kept."""
+    run_id = chosen(param) or _found_again(param, kind)
     if not run_id:
         return None
     found = look(run_id, kind)
@@ -74,12 +69,25 @@ def current(param: str, kind: str) -> RunView | None:
     return found
 
 
+def _found_again(param: str, kind: str) -> str | None:
+    """This visitor's run that still wants the trainer, else, for a session that comes anew, the newest not left.
+
+    Who follows a room finds none of their own in its teacher's picture.
+    """
+    if rooms.following() is not None:
+        return None
+    unfinished = desk().unfinished(visitors.current(), kind)
+    if unfinished or going.kept(param) is not None:
+        return unfinished
+    return next(reversed(desk().runs(visitors.current(), kind)), None)
+
+
 def chosen(param: str) -> str:
     """Id of the run that the address names, or that this session had here; '' for none."""
     named = state.param(param, run_id_of, "")
     if going.is_by_history():  # the address of then says all, also that there was none
         going.keep(param, named)
-    return named or going.kept(param)
+    return named or going.kept(param) or ""
 
 
 def look(run_id: str, kind: str) -> RunView | None:

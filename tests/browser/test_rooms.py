@@ -8,7 +8,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.runs import wait_state
+from tests.browser.runs import run_id, wait_state
 from tests.browser.waiting import PATIENCE, becomes
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -139,6 +139,35 @@ def test_wrong_key_and_wrong_code_change_nothing(new_visitor):
     page.get_by_text("there is no room ZZZZZ").wait_for()
     expect(teacher.page.locator(".bw-code")).to_have_text(code)
     stranger.no_traceback()
+
+
+def test_a_teacher_who_closed_the_tab_is_brought_to_the_run_that_the_class_still_sees(new_visitor):
+    teacher, student = new_visitor(), new_visitor(width=390, scheme="dark")
+    code = open_room(teacher)
+    teacher.page.get_by_text("Teacher's key", exact=True).click()
+    key = teacher.page.get_by_test_id("stCode").inner_text().strip()
+    student.open("tokens", room=code)
+    go_to(teacher, "Pre-train")
+    student.page.wait_for_url("**/pretrain*")
+    teacher.page.get_by_label("Length", exact=True).click()
+    teacher.page.get_by_role("option", name="300 steps").click()
+    teacher.page.get_by_role("button", name="Play", exact=True).click()
+    for one in (teacher, student):
+        wait_state(one.page, "done")
+    run, again = run_id(teacher.page, "run"), teacher.page.context.new_page()
+    teacher.page.close()
+    again.goto(f"{teacher.address}/class?view=Room")
+    again.get_by_text("I have a room and its key").click()
+    again.get_by_label("Code", exact=True).fill(code)
+    again.get_by_label("Teacher's key").fill(key)
+    again.get_by_role("button", name="Take control").click()
+    wait_state(again, "done")
+    becomes(again, lambda: run_id(again, "run"), run)
+    expect(again.get_by_text("300 steps, seed 0. Done: 300 steps")).to_be_visible()
+    expect(again.get_by_text("the class sees this page")).to_be_visible()
+    wait_state(student.page, "done")
+    assert run_id(student.page, "run") == run
+    student.no_traceback()
 
 
 def test_a_training_run_is_scrubbed_and_reset_for_the_class_too(new_visitor):

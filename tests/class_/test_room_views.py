@@ -361,6 +361,17 @@ def test_who_begins_to_teach_lets_go(room, other_room, again):
         rooms.registry().close(*at.session_state["_teaching"])
 
 
+@pytest.mark.parametrize("view", [View(), View("pretrain", (("seed", 5),), (("run", "ab" * 16),))])
+def test_who_takes_control_again_goes_to_what_the_room_shows(room, other_room, view):
+    """Going there by hand, with another run or none, would take the class's off their screens."""
+    if view.page:
+        rooms.registry().show(*room, view)
+    at = AppTest.from_function(begin_to_teach, args=(other_room[0], room), default_timeout=PATIENCE).run()
+    assert at.session_state["_teaching"] == room
+    assert ("_going" in at.session_state) == bool(view.page)
+    assert not view.page or at.session_state["_going"] == view
+
+
 def test_a_wrong_key_leaves_a_follower_in_the_room(room, other_room):
     at = AppTest.from_function(begin_to_teach, args=(other_room[0], (room[0], "wrong")), default_timeout=PATIENCE).run()
     assert at.session_state["_following"][0] == other_room[0]

@@ -128,6 +128,18 @@ def test_a_run_cancelled_before_it_began_leaves_the_finished_one_on_screen(desk)
     assert at.query_params["beside"] == done
 
 
+def test_a_finished_run_is_found_again_by_a_new_tab_until_it_is_left(desk):
+    first, newest = (desk.start("ann", PretrainSpec(seed=seed)) for seed in (3, 4))
+    for run in (first, newest):
+        desk.watch("ann", run).set_status(Status("done", 3000, 3000))
+    at = visit("pretrain")
+    assert "seed 4. Done" in said(at)
+    assert at.query_params["run"] == newest
+    at.button(key="reset").click().run()
+    for again in (at, visit("pretrain")):
+        assert "Not begun" in said(again)
+
+
 def test_the_run_in_the_picture_is_looked_at_and_cancelled_where_the_present_one_has_ended(desk, monkeypatch):
     """Another tab began it: this one said “Step 3 of 68” for ever, and offered to train."""
     ended = desk.start("ann", FinetuneSpec("topic"))
