@@ -92,7 +92,7 @@ def chosen(param: str) -> str:
 
 def look(run_id: str, kind: str) -> RunView | None:
     """A run by its id; None if it is gone or of another kind."""
-    folder = desk().watch(visitors.current(), run_id)
+    folder = desk().watch(visitors.current(), run_id, may_steer=rooms.following() is None)
     text, status = folder.read_text("spec.json") if folder is not None else None, desk().status(run_id)
     if folder is None or text is None or status is None:
         return None

@@ -168,6 +168,8 @@ def test_others_may_watch_but_not_steer_until_the_owner_is_gone(desk, connected,
     desk.watch("ben", run_id)
     assert desk.owns("ann", run_id)
     monkeypatch.setattr(desks, "GRACE", 0.0)
+    desk.watch("ben", run_id, may_steer=False)
+    assert desk.owns("ann", run_id)
     desk.watch("ben", run_id)
     assert desk.owns("ben", run_id)
     assert desk.command("ben", run_id, "pause")

@@ -89,7 +89,7 @@ class OneRun:
         self.folder.write("spec.json", to_json(PretrainSpec()).encode())
         self.folder.set_status(Status("waiting", place=2))
 
-    def watch(self, _visitor, run_id):
+    def watch(self, _visitor, run_id, may_steer=True):
         return self.folder if run_id == self.id else None
 
     def status(self, _run_id):

@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.serving.rooms import View
+from bert_core.training.live import desk as desks
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.finetuning import FinetuneRun
 from bert_core.training.live.folder import Status
@@ -126,6 +127,22 @@ def test_a_run_cancelled_before_it_began_leaves_the_finished_one_on_screen(desk)
         assert at.text_input(key="try_topic").value
     assert "Topic, head only, seed 0. Done: " in said(at)
     assert at.query_params["beside"] == done
+
+
+def test_who_follows_a_teacher_that_is_gone_can_not_end_the_run_of_the_class(desk, show, monkeypatch):
+    as_visitor(monkeypatch, "student")
+    monkeypatch.setattr(desks, "GRACE", 0.0)
+    monkeypatch.setattr(desk, "alive", lambda visitor: visitor != "teacher")
+    run = desk.start("teacher", PretrainSpec(seed=5))
+    show("pretrain", run=run)
+    student = visit("pretrain", room=show.code)
+    assert "seed 5. Starting" in said(student)
+    assert all(student.button(key=key).disabled for key in ("pause", "step", "reset"))
+    assert desk.owns("teacher", run)
+    show("pretrain")
+    student.run().button(key="play").click().run()
+    assert not student.button(key="reset").disabled  # one of their own, begun while the teacher shows none
+    assert visit("pretrain", run=run).button(key="pause").disabled is False  # of another window, which takes it over
 
 
 def test_a_finished_run_is_found_again_by_a_new_tab_until_it_is_left(desk):

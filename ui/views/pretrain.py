@@ -14,7 +14,7 @@ from bert_core.training.live import film as filming
 from bert_core.training.live.folder import NoFrame
 from bert_core.training.live.specs import MAX_WORK_SECONDS, PretrainSpec
 from bert_core.training.live.text import check_text, decode_text
-from ui import components, controls, notices, state, training, uploads
+from ui import components, controls, notices, rooms, state, training, uploads
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
 
@@ -153,8 +153,10 @@ def buttons(run: RunView | None, spec: PretrainSpec) -> None:
                      disabled=ended or not mine, on_click=act, args=("play", spec))
     second.button("One step", key="step", icon=":material/skip_next:", width="stretch",
                   disabled=going or ended or not mine, on_click=act, args=("step", spec))
-    third.button("Reset", key="reset", icon=":material/restart_alt:", width="stretch", disabled=run is None,
-                 on_click=act, args=("reset", spec))
+    is_teachers = not mine and rooms.following() is not None
+    third.button("Reset", key="reset", icon=":material/restart_alt:", width="stretch",
+                 disabled=run is None or is_teachers, on_click=act, args=("reset", spec),
+                 help="This is your teacher's run. “Let go” above, to begin one of your own." if is_teachers else None)
     with line:
         where = training.status_text(run.status) if run else "Not begun: you see the random start."
         text = f"{pretrain_runs.name_of(run.spec if run else spec)}. {where}{pretrain_curves.right_now(run)}"

@@ -3,8 +3,9 @@
 Pages ask the desk to start, steer and show runs. Whoever started a run steers
 it, from any page and after any reload; others who know its id may watch. If its
 owner is gone for a minute, the next one who watches takes it over, until who
-started it is back. A run whose owner and watchers are gone ends, and its files go; after the
-last one the trainer's process ends too.
+started it is back; a class that follows its teacher only watches. A run whose
+owner and watchers are gone ends, and its files go; after the last one the
+trainer's process ends too.
 """
 
 from __future__ import annotations
@@ -153,8 +154,12 @@ class TrainingDesk:
             self._send({"do": what, "run": run_id})
         return True
 
-    def watch(self, visitor: str, run_id: str) -> RunFolder | None:
-        """The folder of a run, and a note that this visitor looks at it; None if there is no such run."""
+    def watch(self, visitor: str, run_id: str, may_steer: bool = True) -> RunFolder | None:
+        """The folder of a run, and a note that this visitor looks at it; None if there is no such run.
+
+        Args:
+            may_steer: whether the visitor takes it over where its owner has been gone for long.
+        """
         if not RUN_ID.fullmatch(run_id):
             return None
         with self._lock:
@@ -166,7 +171,7 @@ class TrainingDesk:
             now = entry.last_seen = time.monotonic()
             if entry.owner == visitor or self.alive(entry.owner):
                 entry.owner_seen = now
-            elif now - entry.owner_seen > GRACE:
+            elif may_steer and now - entry.owner_seen > GRACE:
                 entry.owner, entry.owner_seen = visitor, now
             return entry.folder
 
