@@ -145,6 +145,17 @@ def test_who_follows_a_teacher_that_is_gone_can_not_end_the_run_of_the_class(des
     assert visit("pretrain", run=run).button(key="pause").disabled is False  # of another window, which takes it over
 
 
+def test_a_class_is_not_told_that_the_teachers_own_text_is_not_theirs(desk, show, monkeypatch):
+    as_visitor(monkeypatch, "student")
+    run = desk.start("teacher", PretrainSpec(text="own"), {"text.txt": "The fox runs. It sees the dog.\n\n" * 20})
+    show("pretrain", run=run)
+    student = visit("pretrain", room=show.code)
+    assert "own text, seed 0. Starting" in said(student)
+    assert "On screen is" not in said(student)
+    student.number_input(key="seed").set_value(3).run()
+    assert "What the controls say now, As in the paper, own text, seed 3" in said(student)
+
+
 def test_a_finished_run_is_found_again_by_a_new_tab_until_it_is_left(desk):
     first, newest = (desk.start("ann", PretrainSpec(seed=seed)) for seed in (3, 4))
     for run in (first, newest):

@@ -113,7 +113,9 @@ def status_line(spec: PretrainSpec) -> str:
 
 
 def say_what_counts(run: RunView | None, spec: PretrainSpec) -> None:
-    """Where the controls or the visitor's text are not what is on screen."""
+    """Where the controls or the visitor's text are not what is on screen; of another's run only the controls count."""
+    if run is not None and not run.own:
+        spec = replace(spec, text=run.spec.text)
     if run is not None and run.spec != spec:
         notices.note(f"On screen is {pretrain_runs.name_of(run.spec)}. What the controls say now, "
                      f"{pretrain_runs.name_of(spec)}, takes effect after Reset.")
