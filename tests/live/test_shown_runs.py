@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -15,6 +16,7 @@ from bert_core.training.live.tables import Labelled, write_rows
 from tests.payloads import said, table_rows, visit
 from ui import rooms, training
 from ui.views import finetune as training_page
+from ui.views import pretrain_curves
 
 NAMES = ("Anna", "Bruno", "Carla", "David", "Emma", "Felix")
 
@@ -154,6 +156,24 @@ def test_a_class_is_not_told_that_the_teachers_own_text_is_not_theirs(desk, show
     assert "On screen is" not in said(student)
     student.number_input(key="seed").set_value(3).run()
     assert "What the controls say now, As in the paper, own text, seed 3" in said(student)
+
+
+@pytest.mark.parametrize(("texts", "together"), [(("A", "A"), True), (("A", "B"), False), ((None, "A"), False),
+                                                 ((None, None), True)])
+def test_only_runs_on_one_text_lie_over_one_another(desk, monkeypatch, texts, together):
+    """Held-out words of two texts are two examinations: neither the curves nor the levels are the other's."""
+    drawn = {}
+    monkeypatch.setattr(pretrain_curves.components, "chart", lambda figure, key, *_: drawn.update({key: figure}))
+    ids = []
+    for text in texts:
+        files = {"text.txt": f"{text} fox runs. It sees the dog.\n\n" * 20} if text else {}
+        ids.append(desk.start("ann", PretrainSpec(text="own" if text else "shipped"), files))
+        curves = {name: np.ones(2, dtype=np.float32) for name in pretrain_curves.EMPTY}
+        desk.watch("ann", ids[-1]).set_arrays("curves", curves)
+        desk.watch("ann", ids[-1]).set_status(Status("done", 3000, 3000))
+    words = said(visit("pretrain", over=ids[0], run=ids[1]))
+    assert len(drawn["accuracy"].data) == 1 + together
+    assert ("The run before learned from another text" in words) != together
 
 
 def test_a_finished_run_is_found_again_by_a_new_tab_until_it_is_left(desk):

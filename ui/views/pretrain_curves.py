@@ -45,6 +45,10 @@ def right_now(run: RunView | None) -> str:
 
 def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> None:
     """Accuracy over its levels, then losses, rate and gradient; nothing empty before the first run."""
+    if run is not None and under is not None and text_of(run) != text_of(under):
+        notices.note("The run before learned from another text: its numbers can't be compared with these, so it is "
+                     "not drawn.")
+        under = None
     shown = [RunCurves(pretrain_runs.name_of(one.spec) + " (before)" * before, one.folder.arrays("curves") or EMPTY,
                        one.spec.causal, before)
              for one, before in ((run, False), (under, True)) if one is not None]
@@ -73,6 +77,11 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
             else:
                 components.chart(figures.small_figure(shown, curve, title, steps, log), curve, f"{title} by step")
     numbers(shown)
+
+
+def text_of(run: RunView) -> str | None:
+    """What a run learns from; None for the shipped text."""
+    return run.folder.read_text("text.txt") if run.spec.text == "own" else None
 
 
 def accuracy_levels(levels: Mapping[str, float] | None) -> list[Level]:
