@@ -19,7 +19,7 @@ class RunCurves(NamedTuple):
     """What a run has left so far.
 
     Attributes:
-        name: for the legend.
+        name: what the run is.
         curves: arrays by name, as `PretrainRun.report` writes them.
         causal: whether its tokens saw only what stands before them.
         before: whether it is an earlier run, laid under the present one.
@@ -29,6 +29,15 @@ class RunCurves(NamedTuple):
     curves: Mapping[str, np.ndarray]
     causal: bool = False
     before: bool = False
+
+    def called(self, part: str = "") -> str:
+        """Its name in a legend, what tells its lines apart first: a telephone cuts the end off.
+
+        Args:
+            part: what of the run the line is, where it has several.
+        """
+        first = ", ".join(word for word in (part, "before" if self.before else "") if word)
+        return f"{first}: {self.name}" if first else self.name
 
     @property
     def line(self) -> dict[str, str]:
@@ -60,7 +69,7 @@ def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: i
     figure = go.Figure()
     for run in runs:
         curves = run.curves
-        figure.add_scatter(x=curves["held_step"], y=curves["held_accuracy"], name=run.name, mode="lines+markers",
+        figure.add_scatter(x=curves["held_step"], y=curves["held_accuracy"], name=run.called(), mode="lines+markers",
                            line={**run.line, "width": 3}, marker={"size": 6},
                            hovertemplate="step %{x}: %{y:.1%}")
     _add_levels(figure, levels, "bottom right")
@@ -75,9 +84,9 @@ def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) 
     for run in runs:
         loss = run.curves["loss"]
         figure.add_scatter(x=np.arange(1, len(loss) + 1), y=smooth(loss), customdata=loss,
-                           name=f"{run.name}: training", line={**run.line, "width": 1.2}, opacity=0.55,
+                           name=run.called("training"), line={**run.line, "width": 1.2}, opacity=0.55,
                            hovertemplate="step %{x}: %{y:.2f} nats, this step alone %{customdata:.2f}")
-        figure.add_scatter(x=run.curves["held_step"], y=run.curves["held_loss"], name=f"{run.name}: held out",
+        figure.add_scatter(x=run.curves["held_step"], y=run.curves["held_loss"], name=run.called("held out"),
                            line={**run.line, "width": 3}, hovertemplate="step %{x}: %{y:.2f} nats")
     _add_levels(figure, levels, "top right")
     theme.style(figure, x="optimiser steps; training: running average", y="masked-LM loss (nats)", height=300)
@@ -91,7 +100,7 @@ def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, 
     for run in runs:
         values = run.curves[curve]
         figure.add_scatter(x=np.arange(1, len(values) + 1), y=smooth(values) if jumps else values, customdata=values,
-                           name=run.name, line={**run.line, "width": 2},
+                           name=run.called(), line={**run.line, "width": 2},
                            hovertemplate="step %{x}: %{y:.3g}" + ", this step alone %{customdata:.3g}" * jumps)
     theme.style(figure, x="optimiser steps" + "; running average" * jumps, y=title, height=240)
     figure.update_layout(showlegend=False)

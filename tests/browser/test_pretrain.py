@@ -210,7 +210,7 @@ def test_the_film_plays_and_is_scrubbed_and_two_runs_lie_over_one_another(visito
     button(page, "One step").click()
     wait_state(page, "paused")
     chart = page.locator(".js-plotly-plot").first
-    expect(chart.get_by_text("(before)").first).to_be_visible()
+    expect(chart.get_by_text("before: ").first).to_be_visible()
     button(page, "Reset").click()
     wait_state(page, "none")
     visitor.no_traceback()

@@ -24,6 +24,15 @@ def test_accuracy_stands_beside_its_levels_on_a_scale_of_0_to_1():
     assert tuple(figure.layout.xaxis.range) == (0, 100)
 
 
+def test_a_legend_begins_with_what_tells_its_lines_apart():
+    """A telephone has room for some thirty characters of it."""
+    runs = [pretrain.RunCurves("As in the paper, seed 0", CURVES, before=before) for before in (False, True)]
+    losses, accuracy = pretrain.loss_figure(runs, [], 3), pretrain.accuracy_figure(runs, [], 3)
+    begin = [[trace.name.partition(":")[0] for trace in figure.data] for figure in (losses, accuracy)]
+    assert begin == [["training", "held out", "training, before", "held out, before"],
+                     ["As in the paper, seed 0", "before"]]
+
+
 def test_losses_show_training_smoothed_and_held_out_as_measured():
     figure = pretrain.loss_figure([pretrain.RunCurves("this run", CURVES)], [], 3)
     assert figure.data[0].y == pytest.approx([6.0, 5.5, 5.0])

@@ -49,8 +49,7 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
         notices.note("The run before learned from another text: its numbers can't be compared with these, so it is "
                      "not drawn.")
         under = None
-    shown = [RunCurves(pretrain_runs.name_of(one.spec) + " (before)" * before, one.folder.arrays("curves") or EMPTY,
-                       one.spec.causal, before)
+    shown = [RunCurves(pretrain_runs.name_of(one.spec), one.folder.arrays("curves") or EMPTY, one.spec.causal, before)
              for one, before in ((run, False), (under, True)) if one is not None]
     if not any(len(one.curves["loss"]) for one in shown):  # no run, or one that still waits for the trainer
         notices.note("The curves begin with the first steps: words guessed right, losses, learning rate, gradient.")
@@ -111,7 +110,7 @@ def numbers(shown: list[RunCurves]) -> None:
     for run in shown:
         columns = (run.curves[f"held_{kind}"] for kind in ("step", "loss", "accuracy", "nsp"))
         rows = [(int(step), float(loss), float(right), float(nsp)) for step, loss, right, nsp in zip(*columns)]
-        found.append(tables.Numbers(run.name, ("step", "held-out loss (nats)", "guessed right", "NSP right"), rows))
+        found.append(tables.Numbers(run.called(), ("step", "held-out loss (nats)", "guessed right", "NSP right"), rows))
     tables.show_growing(*found)
 
 
