@@ -47,6 +47,23 @@ def test_a_sentence_that_is_cut_says_so_and_counts_its_gaps(pretrain):
     assert "Cut at" not in said(pretrain)
 
 
+def test_a_sentence_in_no_language_of_the_text_says_what_to_type(pretrain):
+    for sentence, is_said in (("漢字 [MASK]", True), ("Anna 漢 the [MASK].", False), ("", False), ("[MASK]", False)):
+        pretrain.text_input(key="film").set_value(sentence).run()
+        assert ("Most of this sentence is [UNK]" in said(pretrain)) == is_said
+
+
+def test_the_film_of_an_own_text_begins_with_a_sentence_out_of_it(monkeypatch, tmp_path):
+    desk = OneRun(tmp_path)
+    monkeypatch.setattr(training, "desk", lambda: desk)
+    assert visit("pretrain", run=desk.id).text_input(key="film").label.startswith("A sentence about the small world")
+    desk.folder.write("spec.json", to_json(PretrainSpec(text="own")).encode())
+    desk.folder.write("text.txt", "Коротко.\nРыжая лиса бежит через тёмный лес.\n\n".encode() * 20)
+    (sentence,) = [field for field in visit("pretrain", run=desk.id).text_input if "[MASK]" in field.label]
+    assert sentence.label == "A sentence like those of the run's text; [MASK] is a gap"
+    assert sentence.value == "Рыжая лиса бежит [MASK] тёмный лес."
+
+
 def test_own_text_before_play_says_that_the_shipped_one_is_shown(pretrain):
     pretrain.text_area(key="own_text").set_value("The cat sat down. The dog ran off. " * 20).run()
     assert "show the shipped text" in said(pretrain)

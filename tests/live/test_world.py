@@ -118,6 +118,14 @@ def test_sentences_that_no_blank_parts_are_sentences_too():
     assert sum(map(len, (*split.train, *split.held_out))) == 72
 
 
+@pytest.mark.parametrize(("own", "sentence"), [
+    ("Yes. The red fox runs away. No.", "The red [MASK] runs away."), ("Yes. No.", "Ye[MASK]."),
+    (CHINESE, "猫在花园里[MASK]见了猫。"), ("x" * 300, "x" * 17 + "[MASK]" + "x" * 16),
+])
+def test_the_example_of_a_text_is_one_of_its_sentences_with_the_middle_hidden(own, sentence):
+    assert text.example(own, 40) == sentence
+
+
 @pytest.mark.parametrize(("own", "words"), [
     (CHINESE, {"猫", "花", "园"}), ("\n".join(f"{n} {n + 1} {n * n}" for n in range(60)), set()),
     ("The cat saw 3 dogs. It ran to us. " * 20, {"cat", "saw", "dogs", "ran", "the"}),

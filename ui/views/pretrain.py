@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import html
+import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +13,9 @@ import streamlit as st
 
 from bert_core.counting import counted
 from bert_core.training.live import film as filming
-from bert_core.training.live.folder import NoFrame
+from bert_core.training.live.folder import NoFrame, RunFolder
 from bert_core.training.live.specs import MAX_WORK_SECONDS, PretrainSpec
-from bert_core.training.live.text import check_text, decode_text
+from bert_core.training.live.text import check_text, decode_text, example, shipped_text
 from ui import components, controls, notices, rooms, state, training, uploads
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
@@ -97,8 +99,7 @@ def page(spec: PretrainSpec) -> None:
         now = training.current(RUN, PretrainSpec.kind)
         buttons(now, spec)
         say_what_counts(now, spec)
-        sentence = controls.text("A sentence about the small world; [MASK] is a gap", "film", SENTENCE, MAX_SENTENCE)
-        show_film(now, now.spec if now else spec, sentence)
+        show_film(now, now.spec if now else spec, film_sentence(now))
         pretrain_curves.draw(now, now.spec if now else spec, underneath(now))
         if training.pace(now) != pace or (now and now.id) != (run and run.id):
             st.rerun()
@@ -196,6 +197,21 @@ def reset(run: RunView | None) -> None:
 # --- the film ----------------------------------------------------------------
 
 
+def film_sentence(run: RunView | None) -> str:
+    """The sentence that the film is of; each text of a visitor's own has its field, which begins with one out of it."""
+    if run is None or run.spec.text != "own":
+        return controls.text("A sentence about the small world; [MASK] is a gap", "film", SENTENCE, MAX_SENTENCE)
+    key, sentence = of_own_text(str(run.folder.path), run.folder)
+    return controls.text("A sentence like those of the run's text; [MASK] is a gap", key, sentence, MAX_SENTENCE)
+
+
+@st.cache_resource(show_spinner=False, max_entries=40)
+def of_own_text(path: str, _folder: RunFolder) -> tuple[str, str]:
+    """Name in the address of the field for a run's own text, and the sentence that it begins with."""
+    text = _folder.read_text("text.txt") or shipped_text()
+    return f"film_{zlib.crc32(text.encode()):08x}", example(text, MAX_SENTENCE)
+
+
 @st.cache_resource(show_spinner=False, max_entries=600)
 def shot(path: str, step: int, sentence: str, _folder, _spec: PretrainSpec) -> filming.Shot:
     """One frame of a run under one sentence."""
@@ -214,6 +230,9 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
     shots = shots or [start_shot(replace(spec, text="shipped", steps=1), sentence)]
     if shots[0].dropped:
         notices.note(cut_line(shots[0]))
+    if is_unknown(shots[0].tokens[1:-1]):
+        notices.note("Most of this sentence is [UNK]: a run knows the words and letters of its text alone. Type a "
+                     "sentence in the language of that text.")
     layer, head = controls_of_film(spec)
     header = {
         "steps": [s.step for s in shots], "tokens": list(shots[0].tokens), "gaps": list(shots[0].gaps),
@@ -236,6 +255,11 @@ def shots_of(run: RunView, sentence: str) -> list[filming.Shot]:
         with contextlib.suppress(NoFrame):
             shots.append(shot(str(run.folder.path), step, sentence, run.folder, run.spec))
     return shots
+
+
+def is_unknown(tokens: Sequence[str]) -> bool:
+    """Whether more than half of what was typed is [UNK] to the run."""
+    return tokens.count("[UNK]") > len(tokens) / 2
 
 
 def cut_line(one: filming.Shot) -> str:

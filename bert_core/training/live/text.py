@@ -96,6 +96,19 @@ def documents(text: str) -> list[Document]:
     return [document for document in split if document]
 
 
+def example(text: str, most: int) -> str:
+    """A sentence of a text, of at most so many characters, with its middle word hidden: at best of 4 to 12 words.
+
+    One of a script without blanks has no words to tell apart, and loses its middle character.
+    """
+    flat = [sentence for document in documents(text) for sentence in document]
+    fits = [sentence for sentence in flat if 4 <= len(sentence.split()) <= 12 and len(sentence) < most - len("[MASK]")]
+    sentence = (fits or flat)[0][: most - len("[MASK]")]
+    parts, between = (sentence.split(), " ") if len(sentence.split()) > 2 else (list(sentence), "")
+    parts[len(parts) // 2] = "[MASK]"
+    return between.join(parts)
+
+
 def _blocks(flat: list[str]) -> list[Document]:
     """BLOCK sentences each; a text too short for HELD_OUT_EVERY of them is cut evenly, no block below SHORT_BLOCK."""
     if len(flat) >= BLOCK * HELD_OUT_EVERY:
