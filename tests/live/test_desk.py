@@ -256,6 +256,7 @@ def test_a_killed_trainer_is_said_and_replaced(desk):
     status = wait_for(desk, run_id, "ann", lambda s: s.ended)
     assert status.state == "failed"
     assert "begin again" in status.message
+    assert "Reset" not in status.message  # a button that Fine-tune lacks
     again = start(desk, "ann", steps=20)
     assert wait_for(desk, again, "ann", lambda s: s.ended).state == "done"
     assert desk.pid != first

@@ -251,7 +251,7 @@ class TrainingDesk:
             status = entry.status()
             if not status.ended:
                 entry.lost = Status("failed", status.step, status.steps, message=(
-                    "the trainer stopped unexpectedly (out of memory?); press Reset to begin again"))
+                    "the trainer stopped unexpectedly (out of memory?); begin again"))
                 entry.tell()
 
     # --- looking after the runs
