@@ -183,9 +183,8 @@ def status_text(status: Status) -> str:
     done = f"Step {status.step:,} of {status.steps:,}"
     if status.state == "running":
         return f"{done}{_left(status.left)}."
-    if status.state == "paused":
-        return f"Paused. {done}."
     if status.state == "done":
         return f"Done: {status.steps:,} steps in {status.seconds:.0f} s."
+    how = {"paused": "Paused", "failed": "Failed"}.get(status.state, "Stopped")
     reason = f": {status.message}" if status.message else ""
-    return f"{'Failed' if status.state == 'failed' else 'Stopped'}{reason}. {done}."
+    return f"{how}{reason}. {done}." if status.step else f"{how} before it began{reason}."

@@ -49,7 +49,7 @@ def test_cancel_at_once_while_it_prepares_and_between_steps(visitor):
         page.get_by_role("button", name="Cancel", exact=True).click()
         wait_state(page, "stopped")
         if moment is not far:
-            expect(page.get_by_text("Stopped. Step 0")).to_be_visible()
+            expect(page.get_by_text("Stopped before it began")).to_be_visible()
         expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
     visitor.no_traceback()
 

@@ -184,6 +184,17 @@ def test_a_model_of_another_visit_is_said_to_be_one():
                             "one too, while its run is there."]
 
 
+@pytest.mark.parametrize(("status", "said_so"), [
+    (Status("stopped"), "Stopped before it began."), (Status("paused"), "Paused before it began."),
+    (Status("stopped", 0, 76), "Stopped before it began."), (Status("paused", 1, 76), "Paused. Step 1 of 76."),
+    (Status("stopped", message="nobody watched"), "Stopped before it began: nobody watched."),
+    (Status("failed", 0, 68, message="no room"), "Failed before it began: no room."),
+    (Status("stopped", 3, 76, message="enough"), "Stopped: enough. Step 3 of 76."),
+])
+def test_a_run_that_never_began_counts_no_steps(status, said_so):
+    assert training.status_text(status) == said_so
+
+
 def test_a_run_that_the_trainer_has_not_seen_stands_in_no_queue():
     assert training.status_text(Status("waiting")) == "Starting …"
     assert training.status_text(Status("waiting", place=2)) == "Waiting: place 2 in the queue for the trainer."

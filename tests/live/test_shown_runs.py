@@ -131,6 +131,16 @@ def test_a_run_cancelled_before_it_began_leaves_the_finished_one_on_screen(desk)
     assert at.query_params["beside"] == done
 
 
+def test_a_run_that_ended_before_it_began_is_nothing_trained(desk):
+    run = desk.start("ann", FinetuneSpec("topic"))
+    at = visit("finetune", tune=run)
+    assert "Nothing trained" not in said(at)
+    desk.watch("ann", run).set_status(Status("stopped"))
+    assert ("Nothing trained on this task yet: press Train. Before: Topic, everything, seed 0. Stopped before it began."
+            in said(at.run()))
+    assert "What it learns from" in said(at)
+
+
 def test_who_follows_a_teacher_that_is_gone_can_not_end_the_run_of_the_class(desk, show, monkeypatch):
     as_visitor(monkeypatch, "student")
     monkeypatch.setattr(desks, "GRACE", 0.0)

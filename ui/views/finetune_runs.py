@@ -23,14 +23,15 @@ def runs_of(task: str, run: RunView | None) -> list[RunView]:
     """The latest run of each way on a task, the present one last; of own tables only one.
 
     They are this visitor's, or those of a link or a room, which brings what it compares (BESIDE). Runs that have
-    not begun are left out while there is one to look at.
+    not begun are left out while there is one to look at, and those that ended so for good.
     """
     given = _on(task, [*state.param(BESIDE, _ids_of, ()), *([run.id] if run else [])])
     are_mine = all(one.own for one in given) if given else rooms.following() is None
     mine = training.desk().runs(visitors.current(), FinetuneSpec.kind) if are_mine else []
     earlier = _on(task, [run_id for run_id in mine if run_id not in {one.id for one in given}])
     found = [*earlier, *given]
-    found = [one for one in found if len(one.folder.arrays("curves"))] or found
+    found = ([one for one in found if len(one.folder.arrays("curves"))]
+             or [one for one in found if not one.status.ended])
     if task == "own":  # own tables differ, and so do their scores
         return [one for one in found if run is not None and one.id == run.id] or found[-1:]
     latest: dict[str, RunView] = {}
