@@ -64,13 +64,13 @@ def as_visitor(monkeypatch, name: str) -> None:
 
 @pytest.fixture
 def show():
-    """show(page, parameters): what the teacher's page has in its address; `show.code` is the room's."""
+    """show(page, parameters): what the teacher's page has in its address; `show.room` is its code and key."""
     code, key = rooms.registry().open()
 
     def show(page: str, **parameters: str) -> None:
         rooms.registry().show(code, key, View(page, (), tuple(parameters.items())))
 
-    show.code = code
+    show.code, show.room = code, (code, key)
     yield show
     rooms.registry().close(code, key)
 
@@ -139,6 +139,21 @@ def test_a_run_that_ended_before_it_began_is_nothing_trained(desk):
     assert ("Nothing trained on this task yet: press Train. Before: Topic, everything, seed 0. Stopped before it began."
             in said(at.run()))
     assert "What it learns from" in said(at)
+
+
+def test_who_follows_is_asked_for_no_table_and_not_to_train(desk, show):
+    rooms.registry().show(*show.room, View("finetune", (("task", "Your own table"),)))
+    student = visit("finetune", room=show.code)
+    assert "the picture comes with your teacher" in said(student)
+    assert not student.get("file_uploader")
+    assert student.button(key="train").disabled
+    assert student.button(key="train").help
+    student.segmented_control(key="task").set_value("Topic").run()
+    assert not student.button(key="train").disabled
+    assert "press Train" not in said(student)
+    assert "Choose a table" not in said(student)
+    student.button(key="_let_go").click().run()
+    assert "Nothing trained on this task yet: press Train" in said(student)
 
 
 def test_who_follows_a_teacher_that_is_gone_can_not_end_the_run_of_the_class(desk, show, monkeypatch):

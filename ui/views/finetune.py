@@ -14,7 +14,7 @@ from bert_core.measures import classification
 from bert_core.training.live import classifier
 from bert_core.training.live.specs import FinetuneSpec
 from bert_core.training.live.tables import Dataset, shipped_task, task_words
-from ui import components, controls, notices, state, tables, training
+from ui import components, controls, notices, rooms, state, tables, training
 from ui.training import RunView
 from ui.views import finetune_more, finetune_table, task_models
 from ui.views import finetune_runs as runs
@@ -75,16 +75,18 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
     """Train or cancel, and where the run is: the one that goes on, else the one in the picture, else the last one."""
     going = at_work(run, spec)
     drawn = going or shown_runs(run, spec)[1]
-    told = drawn or run
+    told, follows = drawn or run, rooms.following() is not None
     first, line = st.columns([1, 4], vertical_alignment="center")
     if going:
         first.button("Cancel", key="cancel", icon=":material/stop:", width="stretch", disabled=not going.own,
                      on_click=training.steer, args=(going, "stop"))
     else:
         first.button("Train", key="train", icon=":material/play_arrow:", type="primary", width="stretch",
-                     disabled=spec.task == "own" and not files, on_click=begin, args=(spec, files))
+                     disabled=spec.task == "own" and not files, on_click=begin, args=(spec, files),
+                     help=finetune_table.TEACHERS if follows and spec.task == "own" else None)
     with line:
-        text = "" if drawn else "Nothing trained on this task yet: press Train. " + ("Before: " if told else "")
+        text = "" if drawn else "Nothing trained on this task yet" + (". " if follows else ": press Train. ")
+        text += "Before: " if told and not drawn else ""
         text += f"{run_name(told.spec)}. {training.status_text(told.status)}" if told else ""
         mark = told.status.state if told else "none"
         st.html(f'<p class="bw-result" role="status" data-state="{mark}">{html.escape(text)}</p>')

@@ -6,15 +6,20 @@ import streamlit as st
 
 from bert_core.training.live import tables
 from bert_core.training.live.specs import FinetuneSpec
-from ui import notices, state, uploads
+from ui import notices, rooms, state, uploads
 from ui import tables as html_tables
 
+TEACHERS = "This is your teacher's table; the picture comes with your teacher's training."
 #: Rows listed that were left out.
 SHOWN_BAD = 100
 
 
 def upload() -> dict[str, str]:
-    """The files of a run on an uploaded table; empty while there is none that can be used."""
+    """The files of a run on an uploaded table; empty while there is none that can be used, and for who follows a room.
+    """
+    if rooms.following() is not None:
+        notices.note(TEACHERS)
+        return {}
     refused = uploads.why_not()
     file = st.file_uploader(
         "A CSV or TSV with a header line: one column of texts, one of labels", type=["csv", "tsv", "txt"],
