@@ -158,6 +158,15 @@ def test_an_upload_says_the_bound_that_its_table_has():
     assert upload.proto.max_upload_size_mb * 2**20 == tables.MAX_BYTES
 
 
+@pytest.mark.parametrize(("header", "is_said"), [("text,label", False), ("the sun number 99,day", True)])
+def test_a_table_without_a_header_says_what_became_of_its_first_line(monkeypatch, header, is_said):
+    rows = "".join(f"the sun number {n},day\nthe moon number {n},night\n" for n in range(12))
+    table = tables.read_table(f"{header}\n{rows}".encode())
+    ask = finetune_page.finetune_table
+    monkeypatch.setattr(ask, "upload", lambda: ask.chosen_files(table))
+    assert ("The first line was read as the header" in said(visit("finetune", task="Your own table"))) == is_said
+
+
 def test_above_the_film_stands_what_the_last_held_out_measure_said(monkeypatch, tmp_path):
     desk = OneRun(tmp_path)
     monkeypatch.setattr(training, "desk", lambda: desk)

@@ -45,6 +45,13 @@ def test_a_table_is_read_with_any_of_three_delimiters(delimiter):
     assert (len(data.train), len(data.test)) == (14, 6)
 
 
+@pytest.mark.parametrize(("first", "lacks"), [("text,label", False), ("a fine thing,yes", True),
+                                              ("a poor thing, no ", True), ("yes,kind", False)])
+def test_a_header_that_may_be_an_example_is_found(first, lacks):
+    table = tables.read_table(GOOD.replace("text,label", first).encode())
+    assert tables.lacks_header(table.columns[1], tables.choose_columns(table, *table.columns, TOKENIZER)) == lacks
+
+
 def test_bad_rows_are_listed_with_their_line_and_reason():
     text = GOOD + "only one cell\n,yes\nno label,\na good thing 1,yes\n" + "x" * 500 + ",yes\n"
     chosen = tables.choose_columns(tables.read_table(text.encode()), "text", "label", TOKENIZER)

@@ -54,6 +54,8 @@ def chosen_files(table: tables.Table) -> dict[str, str]:
     text = first.selectbox("Column of texts", table.columns, index=texts, key="column_text")
     label = second.selectbox("Column of labels", table.columns, index=labels, key="column_label")
     chosen = tables.choose_columns(table, text, label, state.loaded(FinetuneSpec.base).tokenizer)
+    if tables.lacks_header(label, chosen):
+        notices.note("The first line was read as the header. If it is a sentence with its label, add a header line.")
     data = tables.split_chosen(chosen)
     counts = ", ".join(f"{name}: {count}" for name, count in chosen.counts.items())
     notices.note(f"{len(chosen.rows):,} rows in {len(chosen.counts)} classes ({counts}); {len(data.train):,} to learn "

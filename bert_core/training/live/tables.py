@@ -275,6 +275,11 @@ def choose_columns(table: Table, text: str, label: str, tokenizer: Tokenizer) ->
     return Chosen(tuple(rows), dict(counts.most_common()), tuple(sorted(bad)))
 
 
+def lacks_header(label: str, chosen: Chosen) -> bool:
+    """Whether the first line, read as the header, may be an example: the label column has a class for its name."""
+    return _clean(label) in chosen.counts
+
+
 def _clean(cell: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in cell).split())
 
