@@ -135,6 +135,11 @@ def kept(key: str) -> str | None:
     return st.session_state.get(_KEPT, {}).get(st.session_state.get("_page", ""), {}).get(key)
 
 
+def is_plain() -> bool:
+    """Whether the address asks for nothing of the page itself, unlike that of a lesson or of a link with controls."""
+    return set(st.query_params) <= {*SHARED, *OWN} - {STEP}
+
+
 def keep_nothing(page: str | None = None) -> None:
     """What a page, or any, is to show is said by others from now on: a room's teacher, or the visitor once more."""
     if page is None:

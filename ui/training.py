@@ -70,7 +70,7 @@ def current(param: str, kind: str) -> RunView | None:
 
 
 def _found_again(param: str, kind: str) -> str | None:
-    """This visitor's run that still wants the trainer, else, for a session that comes anew, the newest not left.
+    """This visitor's run that still wants the trainer, else, for who comes anew by a plain link, the newest not left.
 
     Who follows a room finds none of their own in its teacher's picture.
     """
@@ -79,6 +79,9 @@ def _found_again(param: str, kind: str) -> str | None:
     unfinished = desk().unfinished(visitors.current(), kind)
     if unfinished or going.kept(param) is not None:
         return unfinished
+    going.keep(param, "")  # it is looked for once, and does not come up later between two clicks
+    if not going.is_plain():
+        return None
     return next(reversed(desk().runs(visitors.current(), kind)), None)
 
 

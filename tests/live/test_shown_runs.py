@@ -205,6 +205,10 @@ def test_a_finished_run_is_found_again_by_a_new_tab_until_it_is_left(desk):
     first, newest = (desk.start("ann", PretrainSpec(seed=seed)) for seed in (3, 4))
     for run in (first, newest):
         desk.watch("ann", run).set_status(Status("done", 3000, 3000))
+    asked = visit("pretrain", experiment="No NSP")  # a lesson or a teacher's link, which wants another
+    for experiment in ("No NSP", "As in the paper"):
+        assert f"{experiment}, seed 0. Not begun" in said(
+            asked.segmented_control(key="experiment").set_value(experiment).run())
     at = visit("pretrain")
     assert "seed 4. Done" in said(at)
     assert at.query_params["run"] == newest
