@@ -58,11 +58,6 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = No
 TYPE_SCALE = "_type_scale"
 
 
-def quantise(probabilities: np.ndarray) -> np.ndarray:
-    """Probabilities as uint8, round(255 sqrt(p)), so that small ones keep their weight."""
-    return np.rint(255.0 * np.sqrt(np.clip(probabilities, 0.0, 1.0))).astype(np.uint8)
-
-
 @st.cache_resource(show_spinner=False)
 def _renderer(name: str, isolated: bool) -> Callable[..., Any]:
     return st.components.v2.component(f"bothways.{name}", js=served.loader(name), isolate_styles=isolated)

@@ -25,6 +25,7 @@ function unpack(bytes) {
 
 // quantise() of ui/components.py, back to a probability.
 function fromQuantised(q) { return (q / 255) ** 2; }
+function fromQuantised16(q) { return (q / 65535) ** 2; }
 
 // Tell Python: one message, handled by `on_event` of components.mount. A fixed picture says nothing.
 function send(component, message) { if (!isFixed(component)) component.setTriggerValue("event", message); }
@@ -141,6 +142,9 @@ function formatNumber(value) {
   const size = Math.abs(value);
   return size !== 0 && (size < 0.001 || size >= 1e5) ? value.toExponential(2) : value.toFixed(size < 1 ? 4 : 3);
 }
+
+// A weight that came in 16 bits, where it may be copied: no more places travelled; 0.0000 is little, 0 is nothing.
+function inTable(p) { return Number.isInteger(p) ? p : p.toFixed(4); }
 
 // The same to be read, not copied: a minus sign, and 0.00072 instead of 7.20e-4.
 function readNumber(value) {

@@ -65,7 +65,7 @@ function takeChange(view, kind) { view[kind] = new Set(chosenNow(view.told[kind]
 // New numbers: what is open stays open where it is still there, unless one was sent elsewhere.
 function takeData(view, data) {
   const codes = data.arrays.exact.data, weights = new Float32Array(codes.length);
-  for (let i = 0; i < codes.length; i++) weights[i] = (codes[i] / 65535) ** 2;
+  for (let i = 0; i < codes.length; i++) weights[i] = fromQuantised16(codes[i]);
   data.arrays.exact.data = weights;
   const other = data.id !== view.data.id;
   view.data = data;

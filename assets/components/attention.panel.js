@@ -25,9 +25,6 @@ const NONE = "none";
 
 function exactly(p) { return p > 0 && p < 0.00005 ? "<0.0001" : p.toFixed(4); }
 
-// In a table, where numbers may be copied: four places, as more did not travel; 0.0000 is little, 0 is nothing.
-function inTable(p) { return Number.isInteger(p) ? p : p.toFixed(4); }
-
 // --- controls --------------------------------------------------------------------
 
 function drawControls(view, parent) {

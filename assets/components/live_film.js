@@ -1,6 +1,8 @@
 // The film of a training run: one sentence under every checkpoint, from the random start on.
 // data: {steps, tokens, gaps, cut (gaps that did not fit), guesses[F][P][K] = [token, p], layers, heads, words, groups, frame, layer, head,
-// arrays: attention (F, L, H, T, T) quantised, places (F, W, 2)}. Sends {frame, layer, head} when one is chosen.
+// arrays: attention (F, L, H, T, T) quantised to 16 bits, places (F, W, 2)}. Sends {frame, layer, head} when one is chosen.
+
+const SHOWN_GAPS = 3; // whose bars there is room for
 
 export default function (component) {
   const { parentElement: parent, data } = component;
@@ -97,7 +99,8 @@ function says(panel, film, state) {
     return { t, k: kind, i, l: gap >= 0 ? best[gap][0][0] : "" };
   }), { select: "none", label: "The sentence" });
   const bars = child(panel, "div", "film-bars");
-  bars.replaceChildren(...film.gaps.slice(0, 3).flatMap((at, gap) => gapBars(best[gap], film.gaps.length > 1 ? `gap at ${at}` : "")));
+  bars.replaceChildren(...film.gaps.slice(0, SHOWN_GAPS).flatMap((at, gap) => gapBars(best[gap], film.gaps.length > 1 ? `gap at ${at}` : "")));
+  if (film.gaps.length > SHOWN_GAPS) bars.append(make("p", "film-hint", `${SHOWN_GAPS} of ${film.gaps.length} gaps; the table has all.`));
   if (!film.gaps.length) bars.replaceChildren(make("p", "film-hint", hint(film)));
   numbersTable(panel, "First guess at each checkpoint", ["steps", ...film.gaps.flatMap((g) => [`gap at ${g}`, "probability"])],
     () => film.steps.map((s, f) => [String(s), ...film.guesses[f].flatMap((g) => g[0])]));
@@ -128,7 +131,7 @@ function looks(panel, film, state, look, tell) {
   heading(panel, `Who looks at whom: layer ${state.layer + 1}, head ${state.head + 1}`);
   const { shape, data } = film.arrays.attention;
   const [, layers, heads, size] = shape;
-  const weight = (l, h, q, k) => fromQuantised(data[((((state.frame * layers + l) * heads + h) * size) + q) * size + k]);
+  const weight = (l, h, q, k) => fromQuantised16(data[((((state.frame * layers + l) * heads + h) * size) + q) * size + k]);
   const small = child(panel, "div", "film-heads", { role: "radiogroup", "aria-label": "Head" });
   for (let n = small.children.length; n < layers * heads; n++) small.appendChild(make("button", "film-head", "", { type: "button", role: "radio" }));
   while (small.children.length > layers * heads) small.lastChild.remove();
@@ -182,7 +185,7 @@ function bigMap(panel, film, state, look, size, weight) {
     if (q >= 0 && k >= 0 && q < size && k < size) said.textContent = `${arrow(film.tokens[q], film.tokens[k])}: ${percent(weight(q, k))}`;
   };
   numbersTable(panel, "Attention of the chosen head", ["from", ...film.tokens.map((t, i) => `${i} ${t}`)],
-    () => film.tokens.map((t, q) => [`${q} ${t}`, ...film.tokens.map((_, k) => weight(q, k))]));
+    () => film.tokens.map((t, q) => [`${q} ${t}`, ...film.tokens.map((_, k) => inTable(weight(q, k)))]));
 }
 
 function lies(panel, film, state, look) {

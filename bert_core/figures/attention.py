@@ -78,7 +78,7 @@ def places_payload(found: HeadPlaces) -> tuple[dict[str, Any], dict[str, Array]]
 
 
 def quantise16(probs: Array) -> Array:
-    """round(65535 sqrt(p)) as uint16: as small as float16; p comes back within 0.000016, so a fourth decimal may be off by one."""
+    """round(65535 sqrt(p)) as uint16: p comes back within 0.000016, so that a fourth decimal may be off by one."""
     roots = np.sqrt(np.clip(probs, 0.0, 1.0), dtype=np.float32)
     return np.rint(roots * 65535.0).astype(np.uint16)
 

@@ -77,7 +77,8 @@ def test_a_look_is_read(raw):
 
 
 @pytest.mark.parametrize("raw", ["maps", "MAP", "map.", ".map", "map..lines", "map lines", "map\n", "t", "t100",
-                                 "n1000", "t51", "t99", "n0", "n4", "n7", "n11", "t-5", "t5.5", "h", "h2-", "h1234", "h2,5", "٣", "<script>", "map&head=3",
+                                 "t51", "t99", "n0", "n4", "n7", "n11",
+                                 "n1000", "t-5", "t5.5", "h", "h2-", "h1234", "h2,5", "٣", "<script>", "map&head=3",
                                  ".".join(["h100"] * 41)])
 def test_anything_else_is_no_look(raw):
     with pytest.raises(ValueError, match="no look"):

@@ -43,7 +43,7 @@ def show(page: Page) -> Callable[..., None]:
             "layer": 0, "head": 0, **({} if frame is None else {"frame": frame}),
         }
         places = np.arange(count * 4, dtype=np.float32).reshape(count, 2, 2)
-        data = components.pack(header, {"attention": np.zeros((count, 1, 2, 4, 4), np.uint8), "places": places})
+        data = components.pack(header, {"attention": np.zeros((count, 1, 2, 4, 4), np.uint16), "places": places})
         page.evaluate(DRAW, base64.b64encode(data).decode())
     return draw
 

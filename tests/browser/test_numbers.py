@@ -169,7 +169,8 @@ def test_the_film_s_open_head_and_the_places_of_its_words(visitor):
     asked = {"film": "Anna the [MASK] bakes the bread.", "layer": 2, "head": 3}
     page = visitor.open("pretrain", **asked)
     film = drawn(run_page("pretrain", **asked), "live_film")
-    weights = (film["arrays"]["attention"][0, 1, 2] / 255.0) ** 2
+    weights = (film["arrays"]["attention"][0, 1, 2] / 65535.0) ** 2
+    assert np.abs(weights.sum(axis=1) - 1).max() < 1e-4
     names = [f"{n} {token}" for n, token in enumerate(film["tokens"])]
     table_says(page, ["from", *names], [[name, *row] for name, row in zip(names, weights, strict=True)],
                box=".film-looks")

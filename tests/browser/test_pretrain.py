@@ -253,6 +253,8 @@ def test_bars_of_several_gaps_say_whose_they_are(visitor):
     page = visitor.open("pretrain", film="Anna the [MASK] bakes the [MASK].")
     expect(page.locator(".film-bars .film-hint")).to_have_text(["gap at 3", "gap at 6"])
     expect(page.locator(".film-line")).to_have_count(10)
+    page = visitor.open("pretrain", film="Anna the [MASK] [MASK] the [MASK] [MASK].")
+    expect(page.locator(".film-bars .film-hint").last).to_have_text("3 of 4 gaps; the table has all.")
     visitor.no_traceback()
 
 

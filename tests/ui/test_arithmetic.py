@@ -21,7 +21,6 @@ def captions(at) -> str:
     return " ".join(caption.value for caption in at.sidebar.caption)
 
 
-
 def test_the_fast_mode_makes_the_picture_and_says_so(offered):
     exact, fast = visit("masking", text=TEXT), visit("masking", text=TEXT, fast="true")
     assert "float32" in is_ready(exact)["status"]
@@ -39,6 +38,14 @@ def test_views_that_check_numbers_stay_exact(offered, page, view, place):
     at = visit(page, text=TEXT, fast="true", **({"view": view} if view else {}))
     assert place in is_ready(at)["status"]
     assert ("stays exact" in captions(at)) == (place == "float32")
+
+
+def test_two_sentences_are_read_by_the_same_arithmetic(offered):
+    """One in float32 against one in bfloat16 would differ where the sentences don't."""
+    at = visit("masking", text=TEXT, other=TEXT, view="Other sentence", fast="true")
+    assert "bfloat16" in is_ready(at)["status"]
+    shown = drawn(at, "vocabulary")
+    assert (shown["up"], shown["down"]) == ([], [])
 
 
 def test_a_page_without_a_fast_view_has_no_switch_and_the_choice_outlives_it(offered):

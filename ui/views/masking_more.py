@@ -12,7 +12,7 @@ from bert_core.measures import masking as rule
 from bert_core.measures import predictions
 from bert_core.measures.surprise import masked_one_at_a_time, masked_surprise, most_scored, scored_places
 from bert_core.tokenizer import Encoding
-from bert_core.trace import Trace, TraceRequest
+from bert_core.trace import Trace
 from ui import chips, components, controls, notices, state
 from ui.state import Here
 from ui.views import masking
@@ -91,7 +91,7 @@ def other_sentence(here: Here) -> None:
     other = controls.text("The other sentence, with its own [MASK]", "other", OTHER_SENTENCE)
     encoding, masked = here.encoding, masking.chosen(here.encoding)
     requests = [here.request(masked=masked, parts=("mlm_positions", "mlm_logits")),
-                TraceRequest(other, model=here.model, parts=("mlm_positions", "mlm_logits"))]
+                here.request(text=other, pair=None, parts=("mlm_positions", "mlm_logits"))]
     traces = state.traces(requests)
     gaps = [trace.mlm_positions[:1].tolist() for trace in traces]
     masking.mount_gaps("gaps", encoding, masked, [], masking.no_gap(encoding, masked))

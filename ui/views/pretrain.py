@@ -12,6 +12,7 @@ import numpy as np
 import streamlit as st
 
 from bert_core.counting import counted
+from bert_core.figures.attention import quantise16
 from bert_core.training.live import film as filming
 from bert_core.training.live.folder import NoFrame, RunFolder
 from bert_core.training.live.specs import MAX_WORK_SECONDS, PretrainSpec
@@ -243,7 +244,7 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
     frame = state.param("frame", lambda raw: _below(raw, len(shots)), None)
     if frame is not None:
         header["frame"] = frame
-    attention = components.quantise(np.stack([s.attention for s in shots]))
+    attention = quantise16(np.stack([s.attention for s in shots]))
     data = components.pack(header, {"attention": attention, "places": filming.project(shots)})
     components.mount("live_film", "film", data, on_event=lambda message: keep(message, len(shots), spec))
 

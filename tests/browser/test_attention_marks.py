@@ -1,0 +1,41 @@
+"""What the attention picture writes beside its colours: heads, positions, digits."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.test_attention import PAIR, TEXT, wait_for
+from tests.browser.waiting import holds
+
+
+def test_heads_have_the_colours_with_which_their_link_opens(visitor):
+    """In whatever order they were added: the address names them from the first on."""
+    page = visitor.open("attention", text=TEXT, pair=PAIR, layer=3, head=2, look="map.h10-5")
+    wait_for(page, layer=3, head=2)
+    expect(page.locator(".att-tag")).to_have_text(["head 2", "head 5", "head 10"])
+
+
+def test_a_map_of_whole_words_counts_pieces_as_the_line_below_it(visitor):
+    """What stands at the axis is the position that the line names."""
+    text = " ".join(["The unbelievable schoolteacher sat."] * 24)
+    page = visitor.open("attention", text=text, layer=1, head=1, look="map.words", token="60")
+    wait_for(page, layer=1, exact="true")
+    at = re.search(r"position (\d+), pinned", page.locator(".att-says").text_content())[1]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as SVG").click()
+    assert re.search(rf'font-weight="[^"]+"[^>]*>{at}<', download.value.path().read_text())
+
+
+def test_a_small_weight_has_no_more_digits_than_travelled(visitor):
+    """Below 0.001 a code is a few per cent wide."""
+    page = visitor.open("attention", text=TEXT, pair=PAIR, layer=3, head=9, look="map")
+    wait_for(page, layer=3, head=9, exact="true")
+    page.locator(".att-headtable summary").evaluate("node => { node.parentElement.open = true; }")
+
+    def all_are_short() -> bool:
+        cells = page.locator(".att-headtable tbody td").all_text_contents()
+        return bool(cells) and all(re.fullmatch(r"[01]|0\.\d{4}", cell) for cell in cells)
+
+    holds(page, all_are_short)
