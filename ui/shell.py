@@ -6,9 +6,12 @@ import functools
 import html
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import streamlit as st
 
@@ -46,6 +49,8 @@ PAGES = {
 #: On the pages of OWN_SENTENCE the shared fields are kept, and shown while they have the focus.
 NO_SENTENCE = ('[data-testid="stHorizontalBlock"]:has(> * .st-key-text):not(:focus-within) '
                "{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }")
+#: Characters of an address that one character may take.
+LONGEST_IN_ADDRESS = 12
 #: The explorer itself, behind a page's name in the browser's tab.
 APP = "Both Ways"
 #: Page and view as older links have it -> its name now.
@@ -124,24 +129,37 @@ def _inputs() -> None:
     for key in ("text", "pair"):
         _shorten(key)
     first.text_input("Sentence", value=state.DEFAULT_TEXT, key="text", bind="query-params", live=pause,
-                     max_chars=state.MOST_TYPED, placeholder="Type anything; [MASK] is a gap", on_change=follow.words)
+                     max_chars=state.MOST_IN_ADDRESS["text"], placeholder="Type anything; [MASK] is a gap",
+                     on_change=follow.words)
     second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause,
-                      max_chars=state.MOST_TYPED, placeholder="optional", on_change=follow.words)
+                      max_chars=state.MOST_IN_ADDRESS["pair"], placeholder="optional", on_change=follow.words)
 
 
 def _shorten(key: str) -> None:
-    """Cut what a room or an example put into a shared input beyond what it takes; Streamlit does so with a link's."""
+    """Cut what is typed, or what a room or an example put into a shared input, to what an address holds."""
     held = st.session_state.get(key) or ""
-    if len(held) > state.MOST_TYPED:
-        st.session_state[key] = held[:state.MOST_TYPED]
+    if _room_left(key, held) < 0:
+        most = state.MOST_IN_ADDRESS[key]
+        ends = list(accumulate(_in_address(character) for character in held[:most]))
+        st.session_state[key] = held[:bisect_right(ends, most)]
+
+
+def _room_left(key: str, text: str) -> int:
+    """Characters of the address that a shared input may still take."""
+    return state.MOST_IN_ADDRESS[key] - _in_address(text)
+
+
+def _in_address(text: str) -> int:
+    """Characters of an address that a text takes: one for a Latin letter or a space, up to 12 for another."""
+    return len(quote_plus(text, errors="replace"))
 
 
 def _say_full(here: Here) -> None:
     """A line where an input is as long as it can be: more was typed, or came with a link."""
-    for name, text in (("sentence", here.text), ("second sentence", here.pair or "")):
-        if len(text) >= state.MOST_TYPED:
-            notices.note(f"The {name} has the {state.MOST_TYPED:,} characters that its field takes; what came behind "
-                         "them was left out.")
+    for key, name, text in (("text", "sentence", here.text), ("pair", "second sentence", here.pair or "")):
+        if _room_left(key, text) < LONGEST_IN_ADDRESS:
+            notices.note(f"The {name} has all that its field takes, here {len(text):,} characters; what came behind "
+                         "was left out.")
 
 
 def _sidebar() -> None:

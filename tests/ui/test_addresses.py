@@ -203,19 +203,30 @@ def test_the_default_sentence_has_a_gap():
 
 @pytest.mark.parametrize(("key", "name"), [("text", "sentence"), ("pair", "second sentence")])
 def test_of_a_link_s_text_the_field_takes_what_fits_and_says_so(key, name):
-    long = "dog " * (state.MOST_TYPED // 4) + "and more"
+    most = state.MOST_IN_ADDRESS[key]
+    long = "dog " * (most // 4) + "and more"
     at = visit("tokens", **{"text": "A dog.", key: long})
-    assert f"The {name} has the 20,000 characters that its field takes" in said(at)
-    assert at.text_input(key=key).value == long[:state.MOST_TYPED]
-    assert "its field takes" not in said(visit("tokens", **{"text": "A dog.", key: long[:state.MOST_TYPED - 1]}))
+    assert f"The {name} has all that its field takes, here {most:,} characters" in said(at)
+    assert at.text_input(key=key).value == long[:most]
+    assert "its field takes" not in said(visit("tokens", **{"text": "A dog.", key: long[:most - 12]}))
+
+
+@pytest.mark.parametrize(("letter", "size"), [("狗", 9), ("é", 6), ("🐕", 12)])
+def test_a_script_that_is_longer_in_an_address_is_cut_sooner(letter, size):
+    """A link of both fields can be opened again, whatever they are written in."""
+    at = visit("tokens", text="A dog.")
+    at.text_input(key="text").set_value(letter * 20_000).run()
+    fits = state.MOST_IN_ADDRESS["text"] // size
+    assert at.text_input(key="text").value == letter * fits
+    assert f"here {fits:,} characters" in said(at)
 
 
 @pytest.mark.parametrize("key", ["text", "pair"])
 def test_a_long_example_is_cut_and_said_too(monkeypatch, key):
-    example = {"text": "No gap here.", "pair": None, key: "dog " * 6000}
+    example = {"text": "No gap here.", "pair": None, key: "dog " * 20_000}
     monkeypatch.setattr(masking, "TO_TRY", ("one",))
     monkeypatch.setattr(masking.task_models, "put", lambda *_: put(example["text"], example["pair"]))
     at = visit("masking", text="No gap.")
     at.button(key="try_masking_0").click().run()
-    assert "20,000 characters that its field takes" in said(at)
-    assert at.text_input(key=key).value == "dog " * 5000
+    assert "all that its field takes" in said(at)
+    assert at.text_input(key=key).value == "dog " * (state.MOST_IN_ADDRESS[key] // 4)
