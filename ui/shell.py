@@ -6,12 +6,10 @@ import functools
 import html
 import re
 import tomllib
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, unquote_plus
 
 import streamlit as st
 
@@ -49,7 +47,10 @@ PAGES = {
 #: On the pages of OWN_SENTENCE the shared fields are kept, and shown while they have the focus.
 NO_SENTENCE = ('[data-testid="stHorizontalBlock"]:has(> * .st-key-text):not(:focus-within) '
                "{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }")
-#: Characters of an address that one character may take.
+#: Characters of an address that each shared input may take: with both full a link can still be opened, which one of
+#: 130,000 can't. Ten thousand English words fit.
+MOST_IN_ADDRESS = {"text": 75_000, "pair": 37_500}
+#: Those that one character may take.
 LONGEST_IN_ADDRESS = 12
 #: The explorer itself, behind a page's name in the browser's tab.
 APP = "Both Ways"
@@ -129,35 +130,29 @@ def _inputs() -> None:
     for key in ("text", "pair"):
         _shorten(key)
     first.text_input("Sentence", value=state.DEFAULT_TEXT, key="text", bind="query-params", live=pause,
-                     max_chars=state.MOST_IN_ADDRESS["text"], placeholder="Type anything; [MASK] is a gap",
+                     max_chars=MOST_IN_ADDRESS["text"], placeholder="Type anything; [MASK] is a gap",
                      on_change=follow.words)
     second.text_input("Second sentence", value="", key="pair", bind="query-params", live=pause,
-                      max_chars=state.MOST_IN_ADDRESS["pair"], placeholder="optional", on_change=follow.words)
+                      max_chars=MOST_IN_ADDRESS["pair"], placeholder="optional", on_change=follow.words)
 
 
 def _shorten(key: str) -> None:
     """Cut what is typed, or what a room or an example put into a shared input, to what an address holds."""
-    held = st.session_state.get(key) or ""
-    if _room_left(key, held) < 0:
-        most = state.MOST_IN_ADDRESS[key]
-        ends = list(accumulate(_in_address(character) for character in held[:most]))
-        st.session_state[key] = held[:bisect_right(ends, most)]
+    written = _in_address(st.session_state.get(key) or "")
+    if len(written) > MOST_IN_ADDRESS[key]:
+        whole = re.sub("%.?$", "", written[:MOST_IN_ADDRESS[key]])
+        st.session_state[key] = unquote_plus(whole, errors="ignore")  # half a character at the end is none
 
 
-def _room_left(key: str, text: str) -> int:
-    """Characters of the address that a shared input may still take."""
-    return state.MOST_IN_ADDRESS[key] - _in_address(text)
-
-
-def _in_address(text: str) -> int:
-    """Characters of an address that a text takes: one for a Latin letter or a space, up to 12 for another."""
-    return len(quote_plus(text, errors="replace"))
+def _in_address(text: str) -> str:
+    """A text as an address has it: a Latin letter or a space as one character, another as up to 12."""
+    return quote_plus(text, errors="replace")
 
 
 def _say_full(here: Here) -> None:
     """A line where an input is as long as it can be: more was typed, or came with a link."""
     for key, name, text in (("text", "sentence", here.text), ("pair", "second sentence", here.pair or "")):
-        if _room_left(key, text) < LONGEST_IN_ADDRESS:
+        if len(_in_address(text)) + LONGEST_IN_ADDRESS > MOST_IN_ADDRESS[key]:
             notices.note(f"The {name} has all that its field takes, here {len(text):,} characters; what came behind "
                          "was left out.")
 

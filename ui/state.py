@@ -31,9 +31,6 @@ Value = TypeVar("Value")
 
 #: A sentence whose gap takes both sides: what was opened is a door until one reads on. It has a word that is cut.
 DEFAULT_TEXT = "The schoolteacher opened the [MASK] and read the first chapter."
-#: Characters of an address that each shared input may take: with both full a link can still be opened, which one of
-#: 130,000 can't. Ten thousand English words fit.
-MOST_IN_ADDRESS = {"text": 75_000, "pair": 37_500}
 #: A shipped model that every page can read with, offered where the chosen one can't be used.
 OFFERED = "twin-bert"
 #: Pages that have a sentence of their own, or none.

@@ -23,7 +23,7 @@ function unpack(bytes) {
   return { ...header, arrays };
 }
 
-// quantise() of ui/components.py, back to a probability.
+// round(255 sqrt(p)) of a thumbnail and round(65535 sqrt(p)) of an open layer, back to a probability (docs/adr/0001).
 function fromQuantised(q) { return (q / 255) ** 2; }
 function fromQuantised16(q) { return (q / 65535) ** 2; }
 

@@ -41,6 +41,25 @@ def teach(teacher, student, text: str) -> float:
     return time.perf_counter() - started
 
 
+def take_control(page, code: str, key: str) -> None:
+    """Give a room's code and a key, on the open Room view."""
+    page.get_by_text("I have a room and its key").click()
+    page.get_by_label("Code", exact=True).fill(code)
+    page.get_by_label("Teacher's key").fill(key)
+    page.get_by_role("button", name="Take control").click()
+
+
+def train_before(teacher, student) -> None:
+    """A short run of the teacher's, watched by a student to its end."""
+    go_to(teacher, "Pre-train")
+    student.page.wait_for_url("**/pretrain*")
+    teacher.page.get_by_label("Length", exact=True).click()
+    teacher.page.get_by_role("option", name="300 steps").click()
+    teacher.page.get_by_role("button", name="Play", exact=True).click()
+    for one in (teacher, student):
+        wait_state(one.page, "done")
+
+
 def test_student_follows_sentence_page_and_controls(new_visitor):
     teacher, student = new_visitor(), new_visitor(width=390, scheme="dark")
     code = open_room(teacher)
@@ -128,10 +147,7 @@ def test_wrong_key_and_wrong_code_change_nothing(new_visitor):
     teacher, stranger = new_visitor(), new_visitor()
     code = open_room(teacher)
     page = stranger.open("class", view="Room")
-    page.get_by_text("I have a room and its key").click()
-    page.get_by_label("Code", exact=True).fill(code)
-    page.get_by_label("Teacher's key").fill("not the key")
-    page.get_by_role("button", name="Take control").click()
+    take_control(page, code, "not the key")
     page.get_by_text("the key is not this room's").wait_for()
     expect(page.locator(".bw-code")).to_have_count(0)
     page.get_by_label("Room code").fill("ZZZZZ")
@@ -147,20 +163,11 @@ def test_a_teacher_who_closed_the_tab_is_brought_to_the_run_that_the_class_still
     teacher.page.get_by_text("Teacher's key", exact=True).click()
     key = teacher.page.get_by_test_id("stCode").inner_text().strip()
     student.open("tokens", room=code)
-    go_to(teacher, "Pre-train")
-    student.page.wait_for_url("**/pretrain*")
-    teacher.page.get_by_label("Length", exact=True).click()
-    teacher.page.get_by_role("option", name="300 steps").click()
-    teacher.page.get_by_role("button", name="Play", exact=True).click()
-    for one in (teacher, student):
-        wait_state(one.page, "done")
+    train_before(teacher, student)
     run, again = run_id(teacher.page, "run"), teacher.page.context.new_page()
     teacher.page.close()
     again.goto(f"{teacher.address}/class?view=Room")
-    again.get_by_text("I have a room and its key").click()
-    again.get_by_label("Code", exact=True).fill(code)
-    again.get_by_label("Teacher's key").fill(key)
-    again.get_by_role("button", name="Take control").click()
+    take_control(again, code, key)
     wait_state(again, "done")
     becomes(again, lambda: run_id(again, "run"), run)
     expect(again.get_by_text("300 steps, seed 0. Done: 300 steps")).to_be_visible()
@@ -174,13 +181,7 @@ def test_a_training_run_is_scrubbed_and_reset_for_the_class_too(new_visitor):
     """What is clicked beside a run draws the run's part of the page alone; the class goes along all the same."""
     teacher, student = new_visitor(), new_visitor()
     student.open("tokens", room=open_room(teacher))
-    go_to(teacher, "Pre-train")
-    student.page.wait_for_url("**/pretrain*")
-    teacher.page.get_by_label("Length", exact=True).click()
-    teacher.page.get_by_role("option", name="300 steps").click()
-    teacher.page.get_by_role("button", name="Play", exact=True).click()
-    for one in (teacher, student):
-        wait_state(one.page, "done")
+    train_before(teacher, student)
     teacher.page.get_by_role("slider", name="Checkpoint").fill("0")
     expect(student.page.locator(".film-step")).to_have_text("random start")
     student.in_address("frame=0")

@@ -12,7 +12,7 @@ from bert_core.load import LoadError
 from bert_core.serving.local import LocalEngine
 from bert_core.trace import TraceRequest
 from tests.payloads import PATIENCE, ROOT, drawn, is_ready, page, plain_line, said, visit
-from ui import settings, state
+from ui import settings, shell, state
 from ui.views import masking
 from ui.views.task_models import put
 
@@ -203,7 +203,7 @@ def test_the_default_sentence_has_a_gap():
 
 @pytest.mark.parametrize(("key", "name"), [("text", "sentence"), ("pair", "second sentence")])
 def test_of_a_link_s_text_the_field_takes_what_fits_and_says_so(key, name):
-    most = state.MOST_IN_ADDRESS[key]
+    most = shell.MOST_IN_ADDRESS[key]
     long = "dog " * (most // 4) + "and more"
     at = visit("tokens", **{"text": "A dog.", key: long})
     assert f"The {name} has all that its field takes, here {most:,} characters" in said(at)
@@ -216,7 +216,7 @@ def test_a_script_that_is_longer_in_an_address_is_cut_sooner(letter, size):
     """A link of both fields can be opened again, whatever they are written in."""
     at = visit("tokens", text="A dog.")
     at.text_input(key="text").set_value(letter * 20_000).run()
-    fits = state.MOST_IN_ADDRESS["text"] // size
+    fits = shell.MOST_IN_ADDRESS["text"] // size
     assert at.text_input(key="text").value == letter * fits
     assert f"here {fits:,} characters" in said(at)
 
@@ -229,4 +229,4 @@ def test_a_long_example_is_cut_and_said_too(monkeypatch, key):
     at = visit("masking", text="No gap.")
     at.button(key="try_masking_0").click().run()
     assert "all that its field takes" in said(at)
-    assert at.text_input(key=key).value == "dog " * (state.MOST_IN_ADDRESS[key] // 4)
+    assert at.text_input(key=key).value == "dog " * (shell.MOST_IN_ADDRESS[key] // 4)
