@@ -313,9 +313,9 @@ def _vote(code: str, seat: str, poll: Poll, guess: str) -> None:
         return
     with st.form(f"_poll{poll.number}", border=False, clear_on_submit=True):
         st.html(f'<p class="bw-ask">{html.escape(poll.text)}</p>')
-        word = st.text_input("Your guess for the gap: one word", key=f"_guess{poll.number}", max_chars=30)
-        if st.form_submit_button("Send"):
-            _take_guess(code, seat, word, poll)
+        key = f"_guess{poll.number}"
+        st.text_input("Your guess for the gap: one word", key=key, max_chars=30)
+        st.form_submit_button("Send", on_click=_take_guess, args=(code, seat, key, poll))
     said, line = st.session_state.get("_guess_said", ("", ""))
     if said == f"{code} {poll.number}":  # it stays, although the room is looked at again and again
         st.html(line)
@@ -337,10 +337,10 @@ def _outcome(poll: Poll) -> list[str]:
     return lines
 
 
-def _take_guess(code: str, seat: str, word: str, poll: Poll) -> None:
-    """Send a guess, and keep what there is to say about it for as long as this poll runs."""
+def _take_guess(code: str, seat: str, key: str, poll: Poll) -> None:
+    """Send the guess in the field of that key, and keep what there is to say about it for as long as this poll runs."""
     try:
-        line = _counted(registry().guess(code, seat, poll.number, word))
+        line = _counted(registry().guess(code, seat, poll.number, st.session_state[key]))
     except RoomError as problem:
         line = f'<p class="bw-notice bw-problem" role="alert">{html.escape(str(problem))}</p>'
     st.session_state["_guess_said"] = (f"{code} {poll.number}", line)

@@ -80,19 +80,24 @@ def _enter() -> None:
     with follow:
         draw(heading("Follow a room"))
         with st.form("_join", border=False):
-            code = st.text_input("Room code", key="_code", max_chars=12, placeholder="such as K7QPM")
-            if st.form_submit_button("Join", type="primary"):
-                rooms.join(code)
-                st.rerun()
+            st.text_input("Room code", key="_code", max_chars=12, placeholder="such as K7QPM")
+            st.form_submit_button("Join", type="primary", on_click=_join)
     with teach:
         draw(heading("Teach with a room"), small(words_of("class")["room"]["teach"]))
         st.button("Open a room", type="primary", on_click=rooms.open_room)
         with st.expander("I have a room and its key"), st.form("_control", border=False):
-            code = st.text_input("Code", key="_control_code", max_chars=12)
-            key = st.text_input("Teacher's key", key="_control_key", max_chars=80, type="password")
-            if st.form_submit_button("Take control"):
-                rooms.take_control(code, key)
-                st.rerun()
+            st.text_input("Code", key="_control_code", max_chars=12)
+            st.text_input("Teacher's key", key="_control_key", max_chars=80, type="password")
+            st.form_submit_button("Take control", on_click=_take_control)
+
+
+# Callbacks, as what they do stands before a line of the run is drawn: one that a newer run ends early loses no click.
+def _join() -> None:
+    rooms.join(st.session_state["_code"])
+
+
+def _take_control() -> None:
+    rooms.take_control(st.session_state["_control_code"], st.session_state["_control_key"])
 
 
 def _teach(here: Here) -> None:

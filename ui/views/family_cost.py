@@ -38,6 +38,8 @@ BATCHES = (1, 2, 4, 8, 16)
 BUDGET = 12.0
 #: Models whose measurements this process keeps.
 MOST_KEPT = 8
+#: Where a session keeps the model whose measurement was asked for, until there is one.
+_ASKED = "_measure_asked"
 
 
 def cost(here: Here) -> None:
@@ -98,17 +100,24 @@ def _numbers(here: Here) -> None:
                                             "of it n²"], rows, range(5)))
 
 
+def _ask(model: str) -> None:
+    """Have this visitor's next run measure it, and those after it where a newer one ends that early."""
+    st.session_state[_ASKED] = model
+
+
 def _time(here: Here, loaded: Loaded) -> None:
     if not isinstance(loaded.model, Model):
         notices.note(f"{shell.short_name(here.model)} runs through transformers and can't be measured here; "
                      "operations and memory by formula are there.")
         return
-    if here.model not in _kept().by_model and not st.button(
-            "Measure now", help=f"About {BUDGET:.0f} seconds on this machine; kept for everyone after that"):
+    if here.model not in _kept().by_model and st.session_state.get(_ASKED) != here.model:
+        st.button("Measure now", on_click=_ask, args=(here.model,),
+                  help=f"About {BUDGET:.0f} seconds on this machine; kept for everyone after that")
         notices.note("Nothing measured yet for this model on this machine; “Measure now” takes about "
                      f"{BUDGET:.0f} seconds.")
         return
     measured = _measure(here.model, loaded)
+    st.session_state.pop(_ASKED, None)
     fit = measured.fit
     cross = f"{fit.crossover:,.0f} tokens" if fit.crossover < 1e6 else "no length that matters: no n² was seen"
     components.chart(figures.time_figure(measured.lengths, fit), "time", "Measured time by the length of a sentence")
