@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui import going, lesson_line, notices, presenter, rooms, state, tour
+from ui import going, lesson_line, notices, presenter, rooms, state, tour, training
 from ui.state import Here
 
 
@@ -28,6 +28,7 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     lesson_line.draw(page)
     presenter.draw(page, pages)
     rooms.strip(page)
+    training.rest_while_following()
     tour.draw(page)
 
 

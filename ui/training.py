@@ -15,6 +15,8 @@ from ui import going, notices, rooms, settings, state, visitors
 
 #: Seconds between two looks at a run that goes on, and at one that is paused: another tab, or its owner, may play it.
 TICK, SLOW_TICK = 1.5, 5.0
+#: The room for which this session's own runs rest.
+_RESTED = "_rested_for"
 #: What `close` has to close.
 _DESKS: list[TrainingDesk] = []
 
@@ -138,6 +140,15 @@ def steer(run: RunView, what: str) -> None:
     """Play, pause, step or stop a run; says so if it belongs to somebody else."""
     if not desk().command(visitors.current(), run.id, what):
         notices.note("This run belongs to another visitor: you can watch it. Reset starts one of your own.")
+
+
+def rest_while_following() -> None:
+    """Pause this visitor's own runs once when they begin to follow a room: its teacher's would wait behind them."""
+    room = rooms.following()
+    if room is not None and st.session_state.get(_RESTED) != room:
+        st.session_state[_RESTED] = room
+        for one in _DESKS:  # none before anybody trains
+            one.rest(visitors.current())
 
 
 def pace(run: RunView | None) -> float | None:

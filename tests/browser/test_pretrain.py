@@ -98,6 +98,7 @@ def test_an_unfinished_run_is_found_after_a_reload_elsewhere_and_in_another_tab(
     visitor.no_traceback()
 
 
+@pytest.mark.full  # it takes the minute for which an owner may be away
 def test_a_killed_browser_leaves_a_run_that_another_window_takes_over(new_visitor):
     watching, first = new_visitor(), new_visitor()
     page = first.open("pretrain", size="3 layers × 128", length="6,000 steps")

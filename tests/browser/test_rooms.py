@@ -53,8 +53,9 @@ def train_before(teacher, student) -> None:
     """A short run of the teacher's, watched by a student to its end."""
     go_to(teacher, "Pre-train")
     student.page.wait_for_url("**/pretrain*")
-    teacher.page.get_by_label("Length", exact=True).click()
-    teacher.page.get_by_role("option", name="300 steps").click()
+    for control, option in (("Size", "2 layers × 64"), ("Length", "300 steps")):
+        teacher.page.get_by_label(control, exact=True).click()
+        teacher.page.get_by_role("option", name=option, exact=True).click()
     teacher.page.get_by_role("button", name="Play", exact=True).click()
     for one in (teacher, student):
         wait_state(one.page, "done")
@@ -157,14 +158,22 @@ def test_wrong_key_and_wrong_code_change_nothing(new_visitor):
     stranger.no_traceback()
 
 
-def test_a_teacher_who_closed_the_tab_is_brought_to_the_run_that_the_class_still_sees(new_visitor):
+def test_a_class_watches_its_teachers_run_through_a_closed_tab_to_its_reset(new_visitor):
+    """What is clicked beside a run draws the run's part of the page alone; the class goes along all the same."""
     teacher, student = new_visitor(), new_visitor(width=390, scheme="dark")
     code = open_room(teacher)
     teacher.page.get_by_text("Teacher's key", exact=True).click()
     key = teacher.page.get_by_test_id("stCode").inner_text().strip()
+    student.open("pretrain", length="6,000 steps")
+    student.page.get_by_role("button", name="Play", exact=True).click()
+    wait_state(student.page, "running")  # the teacher's would wait for minutes
     student.open("tokens", room=code)
     train_before(teacher, student)
     run, again = run_id(teacher.page, "run"), teacher.page.context.new_page()
+    teacher.page.get_by_role("slider", name="Checkpoint").fill("0")
+    expect(student.page.locator(".film-step")).to_have_text("random start")
+    student.in_address("frame=0")
+
     teacher.page.close()
     again.goto(f"{teacher.address}/class?view=Room")
     take_control(again, code, key)
@@ -172,21 +181,12 @@ def test_a_teacher_who_closed_the_tab_is_brought_to_the_run_that_the_class_still
     becomes(again, lambda: run_id(again, "run"), run)
     expect(again.get_by_text("300 steps, seed 0. Done: 300 steps")).to_be_visible()
     expect(again.get_by_text("the class sees this page")).to_be_visible()
-    wait_state(student.page, "done")
     assert run_id(student.page, "run") == run
+
+    again.get_by_role("button", name="Reset", exact=True).click()
+    for page in (again, student.page):
+        wait_state(page, "none")
+        becomes(page, lambda page=page: "frame=" in page.url, False)
     student.no_traceback()
-
-
-def test_a_training_run_is_scrubbed_and_reset_for_the_class_too(new_visitor):
-    """What is clicked beside a run draws the run's part of the page alone; the class goes along all the same."""
-    teacher, student = new_visitor(), new_visitor()
-    student.open("tokens", room=open_room(teacher))
-    train_before(teacher, student)
-    teacher.page.get_by_role("slider", name="Checkpoint").fill("0")
-    expect(student.page.locator(".film-step")).to_have_text("random start")
-    student.in_address("frame=0")
-    teacher.page.get_by_role("button", name="Reset", exact=True).click()
-    for one in (teacher, student):
-        wait_state(one.page, "none")
-        becomes(one.page, lambda one=one: "frame=" in one.page.url, False)
-        one.no_traceback()
+    student.page.get_by_role("button", name="Let go").click()
+    wait_state(student.page, "paused")

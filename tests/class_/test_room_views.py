@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import urllib.parse
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.serving.rooms import MAX_VALUE, View
 from tests.payloads import PATIENCE, drawn, is_ready, page, said, visit
-from ui import rooms, shell, state
+from ui import rooms, shell, state, training
 
 FRAME = shell.frame
 
@@ -375,3 +376,16 @@ def test_who_takes_control_again_goes_to_what_the_room_shows(room, other_room, v
 def test_a_wrong_key_leaves_a_follower_in_the_room(room, other_room):
     at = AppTest.from_function(begin_to_teach, args=(other_room[0], (room[0], "wrong")), default_timeout=PATIENCE).run()
     assert at.session_state["_following"][0] == other_room[0]
+
+
+def test_the_own_runs_of_who_begins_to_follow_rest_once_for_each_room(room, other_room, monkeypatch):
+    rested = []
+    monkeypatch.setattr(training, "_DESKS", [SimpleNamespace(rest=rested.append)])
+    at = visit("tokens")
+    assert rested == []
+    for code, _ in (room, other_room):
+        before = len(rested)
+        at.query_params["room"] = code
+        at.run().run()
+        assert len(rested) == before + 1
+    assert len(set(rested)) == 1

@@ -217,6 +217,18 @@ def test_what_is_left_is_stopped_and_nobody_elses_run(still, monkeypatch):
         assert sent == [{"do": "stop", "run": runs["ann"]}]
 
 
+def test_who_rests_leaves_the_trainer_to_others_and_loses_nothing(still, monkeypatch):
+    runs = {owner: start(still, owner) for owner in ("ann", "ben")}
+    sent = []
+    monkeypatch.setattr(still, "_send", sent.append)
+    still.rest("ann")
+    assert sent == [{"do": "pause", "run": runs["ann"]}]
+    assert still.unfinished("ann", "pretrain") == runs["ann"]
+    still.watch("ann", runs["ann"]).set_status(Status("done", 40, 40))
+    still.rest("ann")
+    assert len(sent) == 1
+
+
 def test_a_run_lives_while_its_owner_is_on_another_page_after_a_reload(still, connected, monkeypatch):
     run_id = start(still, "ann")
     still.keep = 0.0

@@ -210,6 +210,13 @@ class TrainingDesk:
                     if not entry.ended:
                         self._send({"do": "stop", "run": run_id})
 
+    def rest(self, owner: str) -> None:
+        """Pause whatever this visitor has in the queue, and leave the trainer to others."""
+        with self._lock:
+            for run_id, entry in self._entries.items():
+                if entry.owner == owner and not entry.ended:
+                    self._send({"do": "pause", "run": run_id})
+
     def owns(self, visitor: str, run_id: str) -> bool:
         """Whether this visitor steers the run."""
         entry = self._entries.get(run_id)
