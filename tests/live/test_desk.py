@@ -16,47 +16,12 @@ from bert_core.training.live import desk as desks
 from bert_core.training.live import worker
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RunFolder, Status
-from bert_core.training.live.specs import PretrainSpec
+from tests.live.runs import PATIENCE, TEXT, TINY, start, wait_for
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(1800)
 
-TINY = PretrainSpec(layers=1, width=64, heads=2, steps=40, batch=4, text="own")
-TEXT = "\n\n".join(f"The {a} sees the {b}.\nThe {b} likes the {a}.\nThey sleep in the {c}."
-                   for a in ("dog", "cat", "cow") for b in ("man", "girl", "king", "queen") for c in ("barn", "house"))
-PATIENCE = 600.0
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def connected() -> set[str]:
-    """Visitors whose browser is there."""
-    return {"ann", "ben"}
-
-
-@pytest.fixture
-def desk(tmp_path, connected, monkeypatch):
-    """A desk whose trainer runs at ordinary priority: at the lowest it may wait for minutes beside other tests."""
-    monkeypatch.setenv("BOTH_WAYS_TRAINER_NICE", "0")
-    made = TrainingDesk(connected.__contains__, tmp_path / "runs")
-    (tmp_path / "runs").mkdir()
-    yield made
-    made.close()
-
-
-def start(desk: TrainingDesk, owner: str, play: bool = True, **changes) -> str:
-    spec = PretrainSpec(**{**TINY.__dict__, **changes})
-    return desk.start(owner, spec, {"text.txt": TEXT}, play)
-
-
-def wait_for(desk: TrainingDesk, run_id: str, visitor: str, condition) -> Status:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        status = desk.watch(visitor, run_id).status()
-        if condition(status):
-            return status
-        time.sleep(0.05)
-    raise AssertionError(f"still {status}")
 
 
 def test_a_closed_desk_takes_no_run_and_starts_no_trainer(desk):
@@ -180,14 +145,6 @@ def test_others_may_watch_but_not_steer_until_the_owner_is_gone(desk, connected,
     assert desk.command("ann", run_id, "stop")
 
 
-@pytest.fixture
-def still(desk, monkeypatch):
-    """A desk whose trainer does nothing; the test says how far a run is."""
-    monkeypatch.setattr(desk, "_send", lambda command: None)
-    monkeypatch.setattr(desk, "_running_process", lambda: None)
-    return desk
-
-
 def test_a_paused_run_is_found_again_by_its_owner_alone(still):
     run_id = start(still, "ann")
     still.watch("ann", run_id).set_status(Status("paused", 1, 40))
@@ -294,71 +251,6 @@ def test_a_trainer_killed_while_the_disk_is_full_leaves_no_run_going_for_ever(de
         monkeypatch.setattr(RunFolder, "write", write)
     wait_until(lambda: folder.status().state == "failed", PATIENCE)
     assert "begin again" in folder.status().message
-
-
-def test_the_oldest_ended_runs_go_when_their_files_are_too_many(desk, monkeypatch):
-    first, second = (start(desk, owner, steps=2) for owner in ("ann", "ben"))
-    wait_for(desk, first, "ann", lambda s: s.ended)
-    wait_for(desk, second, "ben", lambda s: s.ended)
-    size = desk.watch("ann", first).bytes()
-    assert size > 10_000
-    monkeypatch.setattr(desks, "KEPT_BYTES", 0.9 * size)
-    third = start(desk, "ann")
-    assert desk.watch("ann", first) is None
-    assert desk.watch("ben", second) is not None
-    assert desk.watch("ann", third) is not None
-
-
-def kept_run(desk: TrainingDesk, owner: str, frames: int = 5) -> str:
-    """An ended run with frames of 10 kB."""
-    run_id = start(desk, owner)
-    folder = desk.watch(owner, run_id)
-    for step in range(frames):
-        folder.write(f"frame-{step:06d}.safetensors", bytes(10_000))
-    folder.set_status(Status("done", 40, 40))
-    return run_id
-
-
-def test_ended_runs_lose_frames_before_one_goes_also_while_nobody_begins_another(still, monkeypatch):
-    one, other = kept_run(still, "ann", 9), kept_run(still, "ben")
-
-    def kept(most: int) -> list[tuple[int, ...]]:
-        monkeypatch.setattr(desks, "KEPT_BYTES", most)
-        with still._lock:
-            still.look_once()
-        return [folder.frames() for folder in (still.watch("ann", one), still.watch("ben", other)) if folder]
-
-    assert kept(10**6) == [tuple(range(9)), tuple(range(5))]
-    assert kept(120_000) == [(0, 2, 4, 6, 8), tuple(range(5))]
-    assert kept(70_000) == [(0, 4, 8), (0, 2, 4)]
-    assert kept(30_000) == [(0, 4)]
-    assert still.watch("ann", one) is None
-
-
-def test_a_class_keeps_a_run_of_each_way(still, connected):
-    connected.update(f"student {n}" for n in range(30))
-    runs = [kept_run(still, f"student {n % 30}", 0) for n in range(120)]
-    with still._lock:
-        still.look_once()
-    assert [run_id for run_id in runs if run_id not in still._entries] == []
-
-
-def test_who_has_many_runs_takes_nobody_else_the_only_one(still, connected, monkeypatch):
-    connected.add("eve")
-    monkeypatch.setattr(desks, "KEPT_ALL", 4)
-
-    def ended(owner: str) -> str:
-        run_id = start(still, owner)
-        still.watch(owner, run_id).set_status(Status("done", 40, 40))
-        return run_id
-
-    only, left, *many = (ended(owner) for owner in ("ann", "eve", "ben", "ben", "ben"))
-    assert [run_id in still._entries for run_id in (only, left, *many)] == [True, True, False, True, True]
-    connected.remove("eve")
-    with still._lock:
-        still.look_once()
-    ended("ben")  # hers goes first, as nobody looks at it
-    assert [run_id in still._entries for run_id in (only, left, *many)] == [True, False, False, True, True]
 
 
 def test_a_trainer_with_no_ear_for_the_desk_holds_nobody_up_and_hears_it_later(desk):
