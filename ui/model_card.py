@@ -10,6 +10,8 @@ import streamlit as st
 from bert_core.load import SHIPPED, shipped_names
 from bert_core.training.cards import read_card, to_markdown
 
+_OPEN = "_model_card_open"
+
 
 @functools.lru_cache(maxsize=16)
 def card(name: str) -> dict[str, Any] | None:
@@ -31,10 +33,19 @@ def score(name: str, task: str, metric: str) -> dict[str, Any] | None:
 
 def draw(name: str | None) -> None:
     """A button that opens the card, where there is one."""
-    if name and text(name) and st.sidebar.button("Model card", key="model_card", width="stretch"):
+    if not name or not text(name):
+        _keep_open(False)
+        return
+    st.sidebar.button("Model card", key="model_card", width="stretch", on_click=_keep_open, args=(True,))
+    if st.session_state.get(_OPEN, False):
         _open(name)
 
 
-@st.dialog("Model card", width="large")
+def _keep_open(is_open: bool) -> None:
+    """Whether the card is open after this run: a teacher's next key draws the page anew, and closes nobody's card."""
+    st.session_state[_OPEN] = is_open
+
+
+@st.dialog("Model card", width="large", on_dismiss=lambda: _keep_open(False))
 def _open(name: str) -> None:
     st.markdown(text(name))

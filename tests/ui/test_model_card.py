@@ -27,6 +27,8 @@ def test_a_shipped_model_opens_its_card(app):
     app.sidebar.button[0].click().run()
     assert not app.exception
     assert any("A card." in element.value for element in app.markdown)
+    app.run()  # a room's teacher typed, say
+    assert any("A card." in element.value for element in app.markdown)
 
 
 def test_a_model_without_a_card_has_no_button(app):
