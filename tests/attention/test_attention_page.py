@@ -34,6 +34,15 @@ def test_every_view_draws(view):
     assert is_ready(visit("attention", text=TEXT, view=view))["text"] == TEXT
 
 
+@pytest.mark.parametrize(("model", "view", "is_said"), [
+    ("twin-gpt", "Neuron view", True), ("twin-rtl", "Neuron view", True),
+    ("twin-bert", "Neuron view", False), ("twin-gpt", "Head view", False),
+])
+def test_bertvizs_products_that_a_mask_forbids_are_named(model, view, is_said):
+    at = visit("attention", text=TEXT, view="bertviz", bertviz=view, model=model)
+    assert any("where a token may not look" in one.value for one in at.markdown) == is_said
+
+
 def test_act_says_which_word_it_hides_and_what_reads_the_sentence_without_it():
     at = visit("attention", text="The dog chased the cat.", pair="It ran.", view="Act")
     guess, follows, sentiment = drawn(at, "effect")["blocks"]

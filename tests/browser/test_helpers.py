@@ -160,6 +160,28 @@ def test_what_is_printed_from_the_dark_theme_is_not_black(new_visitor):
     assert page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor") != WHITE
 
 
+#: Fills of the treemap, and whether each name in it is black on light or white on dark.
+RECTANGLES = """() => [...document.querySelectorAll(".treemaplayer .slice")].map((slice) =>
+  [slice.querySelector(".surface").style.fill, slice.querySelector("text")?.style.fill])"""
+
+
+def test_a_charts_colours_are_those_of_its_legend_on_paper_too(new_visitor):
+    page = new_visitor(scheme="dark").open("family")
+    expect(page.locator(".treemaplayer .slice").first).to_be_visible()
+    before = page.evaluate(RECTANGLES)
+    page.evaluate(f"""() => addEventListener("beforeprint", () => {{
+        window.__printed = ({RECTANGLES})();
+        window.__named = [...document.querySelectorAll(".bw-kinds i")].map((one) => getComputedStyle(one).backgroundColor);
+    }})""")
+    page.pdf(format="A4")
+    printed, named = page.evaluate("[window.__printed, window.__named]")
+    fills = {fill for fill, _ in printed}
+    assert len(fills) > 3
+    assert fills - {"rgb(95, 101, 112)"} <= set(named)
+    assert dict(printed)["rgb(0, 114, 178)"] == "rgb(255, 255, 255)"
+    becomes(page, lambda: page.evaluate(RECTANGLES), before)
+
+
 def test_the_light_theme_is_printed_as_it_is(visitor):
     page = visitor.open("masking")
     page.evaluate(NOTE_PAPER)

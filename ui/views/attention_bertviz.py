@@ -21,4 +21,7 @@ def draw(here: Here) -> None:
         notices.note(str(problem))
         return
     st.iframe(page, height=bertviz_offline.height(trace, which), alt=f"bertviz's {which.lower()} of this sentence")
-    st.markdown("bertviz 1.4.1 on the same attention, its scripts from this server. It counts layers and heads from 0.")
+    masked = (" It shows q · k also where a token may not look; the softmax there is 0."
+              if which == "Neuron view" and trace.attention_kind == "causal" else "")
+    st.markdown("bertviz 1.4.1 on the same attention, its scripts from this server. It counts layers and heads from 0."
+                + masked)
