@@ -42,4 +42,11 @@ def number(what: str, kind: type, fits: Callable[[float], bool]) -> Callable[[st
     return read
 
 
+def path(text: str) -> str:
+    """A type for argparse: an empty path, of a shell's unset variable say, is not the present folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("must be a path, got ''")
+    return text
+
+
 COUNT = number("a whole number, at least 1", int, lambda n: 1 <= n < 2**48)

@@ -21,6 +21,7 @@ from bert_core import model as bert
 from bert_core.config import BertConfig
 from bert_core.kept import TOKEN_AXES, kept_of
 from bert_core.load import Loaded
+from bert_core.loading.files import put_in_place
 from bert_core.request import (
     ALL_PARTS,
     INPUT_PARTS,
@@ -129,9 +130,23 @@ class Trace:
         return sum(a.nbytes for a in self.arrays.values())
 
     def save(self, path: str | Path) -> None:
-        """Write all arrays and `attention_kind` as .npz, no pickled objects."""
-        with open(path, "wb") as file:
-            np.savez(file, **self.arrays, attention_kind=np.array(self.attention_kind))
+        """Write all arrays and `attention_kind` as .npz, no pickled objects; whole or not at all, where it is a file.
+
+        Raises:
+            OSError: it can't be written.
+        """
+        path = Path(path)
+        is_device = path.exists() and not path.is_file()
+        part = path if is_device else path.with_name(f"{path.name}.part")
+        try:
+            with open(part, "wb") as file:
+                np.savez(file, **self.arrays, attention_kind=np.array(self.attention_kind))
+            if not is_device:
+                put_in_place(part, path)
+        except OSError as error:
+            if not is_device:
+                part.unlink(missing_ok=True)
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ never opened.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -167,8 +168,10 @@ def put_in_place(part: Path, path: Path) -> None:
     """Put a finished file in the place of another, at once.
 
     Raises:
-        OSError: it can't be put there.
+        OSError: it can't be put there, or what stands there is no file (a device, say).
     """
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "what stands there is no file", str(path))
     patiently(lambda: os.replace(part, path))
 
 

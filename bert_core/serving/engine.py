@@ -109,7 +109,12 @@ def engine_of(name: str, check: Check | None) -> Engine:
     cache_bytes = asked_bytes("BOTH_WAYS_CACHE_MB", CACHE_BYTES)
     kind = os.environ.get("BOTH_WAYS_ENGINE") or "local"
     if kind == "ray":
-        from bert_core.serving.ray_engine import RayEngine
+        try:
+            from bert_core.serving.ray_engine import RayEngine
+        except ModuleNotFoundError as missing:
+            if missing.name != "ray":
+                raise
+            raise ValueError("BOTH_WAYS_ENGINE is 'ray', which needs what requirements-cluster.txt names") from None
 
         return RayEngine(name, cache_bytes=cache_bytes, check=check)
     if kind != "local":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bert_core.arguments import COUNT
+from bert_core.arguments import COUNT, path
 from bert_core.training import flags
 from bert_core.training.flags import LABELLED
 from bert_core.training.memory import keep_freed_memory
@@ -38,7 +38,8 @@ def _pretrain(args: argparse.Namespace) -> dict | None:
 def _add_pieces(subparsers: argparse._SubParsersAction) -> None:
     parser = subparsers.add_parser("pieces", help="tokenise a corpus once, for pretrain to read where there is no time")
     parser.add_argument("--corpus", required=True, help="folder of .txt or .txt.zst, blank line between documents")
-    parser.add_argument("--out", required=True, help="folder for the word pieces; pretrain takes it as its --corpus")
+    parser.add_argument("--out", required=True, type=path,
+                        help="folder for the word pieces; pretrain takes it as its --corpus")
     parser.add_argument("--model", default="twin-bert", help="whose tokenizer is used (default %(default)s)")
     parser.add_argument("--limit", help="NAME=PIECES,NAME=PIECES: pieces after which a source ends, at the end of a "
                                         "document (default: all)")
@@ -76,7 +77,7 @@ def _add_evaluate(subparsers: argparse._SubParsersAction) -> None:
 def _add_export(subparsers: argparse._SubParsersAction) -> None:
     parser = subparsers.add_parser("export", help="write a model as a folder that transformers opens")
     parser.add_argument("name", help="name, folder or hub id")
-    parser.add_argument("folder", help="a new folder")
+    parser.add_argument("folder", type=path, help="a new folder")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
     parser.set_defaults(run=_export)
 

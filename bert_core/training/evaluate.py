@@ -161,13 +161,14 @@ def next_sentence(loaded: Loaded, path: Path, seeds: int = 5, limit: int | None 
     require(loaded, "nsp")
     from bert_core.training.corpus import documents
 
-    docs = every(documents(path), limit, path)
+    docs = every(documents(path), None, path)
     counts: list[int] = []
 
     def measure(seed: int) -> dict[str, float]:
         pairs = held_out_pairs(loaded, docs, seed)
         if not pairs:
             raise ValueError(f"no pairs in {str(path)!r}: no document has two sentences to pair")
+        pairs = every(pairs, limit, path)
         counts.append(len(pairs))
         return {"accuracy": _pair_accuracy(loaded, pairs)}
 

@@ -9,7 +9,7 @@ import argparse
 import math
 from typing import Any
 
-from bert_core.arguments import COUNT, number
+from bert_core.arguments import COUNT, number, path
 
 #: Tasks of fine-tuning.
 LABELLED = ("sst2", "ner", "squad", "stsb", "cola")
@@ -43,7 +43,7 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--objective", required=True, choices=("mlm", "clm", "rtl"),
                         help="mlm: masked pieces and next sentence; clm: next piece; rtl: next piece of reversed text")
     parser.add_argument("--init", required=True, help="a model folder to start from, or 'scratch'")
-    parser.add_argument("--out", required=True, help="the run's folder; an unfinished run there goes on")
+    parser.add_argument("--out", required=True, type=path, help="the run's folder; an unfinished run there goes on")
     _add_text(parser.add_argument_group("text"))
     _add_steps(parser.add_argument_group("steps and rates"))
     _add_losses(parser.add_argument_group("losses"))
@@ -123,7 +123,7 @@ def add_finetune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, help="data folder, or the task's training file")
     parser.add_argument("--model", default="twin-bert", help="the model to start from (default %(default)s)")
     parser.add_argument("--warm-start", help="a model of this task and rank on the same base, to go on from")
-    parser.add_argument("--out", required=True, help="folder of the new model")
+    parser.add_argument("--out", required=True, type=path, help="folder of the new model")
     parser.add_argument("--limit", type=COUNT, help="training rows to draw (default: all)")
     parser.add_argument("--epochs", type=_EPOCHS, default=2.0,
                         help="passes over the training rows (default %(default)s)")

@@ -91,11 +91,22 @@ def find_tokenizer(folder: Path, config: BertConfig) -> Path:
 
 
 def write_folder(folder: Path, config: BertConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype | None) -> None:
-    """Write config.json and model.safetensors; `dtype` None keeps each tensor's own."""
+    """Write config.json and model.safetensors; `dtype` None keeps each tensor's own.
+
+    Raises:
+        OSError: one of them can't be written; what is new of them goes, so that the same folder serves another time.
+    """
     make_folder(folder)
-    (folder / "config.json").write_text(json.dumps(config.to_dict(), indent=1) + "\n", encoding="utf-8")
+    weights, about = folder / "model.safetensors", folder / "config.json"
+    new = [path for path in (weights, about) if not path.exists()]
     stored = {n: t.detach().to("cpu", dtype or t.dtype) for n, t in sorted(tensors.items())}
-    write_tensors(stored, folder / "model.safetensors", {"format": "pt"})
+    try:
+        write_tensors(stored, weights, {"format": "pt"})
+        about.write_text(json.dumps(config.to_dict(), indent=1) + "\n", encoding="utf-8")
+    except OSError:
+        for path in new:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def write_model(
@@ -145,7 +156,6 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
         raise ValueError(f"{loaded.name} splits text by {type(loaded.tokenizer.backend).__name__}, which is no "
                          "tokenizer.json; it can't be exported")
     check_free(folder)
-    make_folder(folder)
     weights = dict(loaded.model.weights)
     fitting = _fitting(loaded.config, loaded.model.heads)
     config = dataclasses.replace(loaded.config, architectures=fitting, extra=_own_keys(loaded.config))
@@ -155,7 +165,8 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     if loaded.model.heads & {"mlm", "lm"}:  # under both of its names, which are one in some families
         names = loaded.model.names
         weights[names.decoder.removesuffix("weight") + "bias"] = weights[names.mlm_bias].clone()
-    write_folder(folder, config, weights, None)
+    with begun_folder(folder):
+        write_folder(folder, config, weights, None)
     loaded.tokenizer.backend.save(str(folder / "tokenizer.json"))
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": loaded.tokenizer.limit,
                 "model_input_names": [n for n in INPUT_NAMES if loaded.tokenizer.has_segments or n != "token_type_ids"],

@@ -156,8 +156,8 @@ class Packed:
             with np.load(path, allow_pickle=False) as data:
                 stored = json.loads(str(data["origin"])) if "origin" in data else {}
                 found = cls(data["ids"], data["offsets"], data["first"], data["label"], stored)
-        except (KeyError, EOFError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path} holds no packed pairs ({error})") from None
+        except (KeyError, EOFError, TypeError, AttributeError, ValueError, zipfile.BadZipFile):
+            raise ValueError(f"{path} holds no packed pairs") from None
         for name, wanted in (origin or {}).items():
             if stored.get(name, wanted) != wanted:
                 raise ValueError(f"{path} was packed with {name} {stored[name]!r}, not {wanted!r}; "

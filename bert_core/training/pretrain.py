@@ -28,7 +28,7 @@ from bert_core.config import BertConfig
 from bert_core.loading.files import put_in_place, write_tensors
 from bert_core.model import Model
 from bert_core.precision import bf16_is_faster, has_bf16
-from bert_core.training import unpadded
+from bert_core.training import stopping, unpadded
 from bert_core.training.ahead import ahead
 from bert_core.training.objectives import Batch, Losses, Objective, Sample, losses
 from bert_core.training.optim import OPTIMIZERS, clip_on_device, finite, learning_rate_factor, set_learning_rate
@@ -381,7 +381,7 @@ def _averages(counts: Sequence[float]) -> dict[str, float]:
 
 
 def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool:
-    """Train until the plan is done; True if it is.
+    """Train until the plan is done; True if it is. A signal to stop is obeyed once the step before it is saved.
 
     Args:
         stop_after: seconds after which to save and return.
@@ -395,7 +395,7 @@ def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool
     wait_for_all()
     began = saved = time.monotonic()
     smooth: dict[str, float] = {}
-    with (folder / "curve.jsonl").open("a", encoding="utf-8") as curve:
+    with stopping.behind_a_step() as is_told, (folder / "curve.jsonl").open("a", encoding="utf-8") as curve:
         while trainer.step < last:
             row = trainer.train_step()
             now = time.monotonic()
@@ -406,10 +406,12 @@ def run(trainer: Trainer, folder: Path, stop_after: float | None = None) -> bool
                 if now - saved > trainer.recipe.save_seconds:
                     trainer.save(folder)
                     saved = time.monotonic()
-            if stop_after is not None and trainer.agreed(now - began > stop_after):
+            if trainer.agreed(is_told() or (stop_after is not None and now - began > stop_after)):
                 break
-    if trainer.rank == 0:
-        trainer.save(folder)
+        if trainer.rank == 0:
+            trainer.save(folder)
+            if is_told():
+                sys.stderr.write(f"\nstopped after step {trainer.step} of {last}; the same command goes on\n")
     return trainer.step == last
 
 

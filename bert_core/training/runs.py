@@ -243,6 +243,8 @@ def _packed(args: argparse.Namespace, out: Path, tokenizer: Tokenizer, begun: bo
     origin = {"seed": args.seed, "mix": args.mix, "excerpt": args.excerpt, "length": args.length,
               **({"vocab-size": args.vocab_size} if args.init == "scratch" else {}),
               "vocabulary": vocabulary_digest(tokenizer)}
+    if path.exists() and not path.is_file():
+        raise ValueError(f"--packed {args.packed!r} is no file; give one, or a name that is free")
     if _is_first() and not path.is_file():
         _pack(args, path, tokenizer, origin)
     wait_for_all()

@@ -171,7 +171,8 @@ def test_a_charts_colours_are_those_of_its_legend_on_paper_too(new_visitor):
     before = page.evaluate(RECTANGLES)
     page.evaluate(f"""() => addEventListener("beforeprint", () => {{
         window.__printed = ({RECTANGLES})();
-        window.__named = [...document.querySelectorAll(".bw-kinds i")].map((one) => getComputedStyle(one).backgroundColor);
+        const kinds = [...document.querySelectorAll(".bw-kinds i")];
+        window.__named = kinds.map((one) => getComputedStyle(one).backgroundColor);
     }})""")
     page.pdf(format="A4")
     printed, named = page.evaluate("[window.__printed, window.__named]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import subprocess
@@ -195,6 +196,20 @@ def test_trace_writes_plain_arrays(run, tiny_bert, tmp_path):
     answer(run, "trace", "", "--all-logits", "--model", tiny_bert, "--out", str(out))
     with np.load(out, allow_pickle=False) as arrays:
         assert arrays["mlm_positions"].tolist() == [0, 1]
+
+
+def test_a_trace_that_finds_no_room_leaves_the_one_before(tiny_bert, tmp_path, monkeypatch, run, refused):
+    def full(file, **_) -> None:
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    out = tmp_path / "t.npz"
+    answer(run, "trace", "the dog", "--model", tiny_bert, "--out", str(out))
+    before = out.read_bytes()
+    monkeypatch.setattr("bert_core.trace.np.savez", full)
+    assert str(out) in refused("trace", "the dog barked", "--model", tiny_bert, "--out", str(out))
+    assert out.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t.npz"]
 
 
 def test_a_file_gives_a_list_with_errors_in_their_places(run, tiny_bert, tmp_path):

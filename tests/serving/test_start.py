@@ -1,6 +1,7 @@
 """The server's start, over real HTTP: /ready is there from the first moment and needs no visitor."""
 
 import asyncio
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench._server import free_port, serve
+from bert_core.serving import engine
 from tests.serving.http import fetch
 from ui.server import Start
 
@@ -126,3 +128,11 @@ def test_a_wrong_setting_is_said_at_ready_and_in_the_log(setting, value, why, tm
         assert status == 503
         assert said.startswith("not ready: ")
         assert why in log.read_text()
+
+
+def test_an_engine_whose_packages_are_not_installed_names_them(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "bert_core.serving.ray_engine", raising=False)
+    monkeypatch.setenv("BOTH_WAYS_ENGINE", "ray")
+    with pytest.raises(ValueError, match=r"which needs what requirements-cluster\.txt names"):
+        engine.engine_of("a model", None)

@@ -136,6 +136,7 @@ def test_nsp_counts_the_pairs_it_gets_right(tiny_bert, text, monkeypatch):
                             lambda _, pooled, row=logits: torch.tensor([row] * len(pooled)))
         found = evaluate.next_sentence(loaded, text, seeds=2)
         assert found == {"accuracy": right / 5, "accuracy_std": 0.0, "n": 5}
+    assert evaluate.next_sentence(loaded, text, seeds=2, limit=3)["n"] == 3
 
 
 def test_held_out_pairs_say_what_follows_what(tiny_bert):

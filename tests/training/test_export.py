@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -99,6 +100,21 @@ def test_export_never_overwrites(tiny_bert, tmp_path, capsys):
     for taken in (tmp_path / "mine.txt", tmp_path / "mine.txt" / "below"):
         assert main(["export", tiny_bert, str(taken)]) == 2
         assert "a file stands there" in capsys.readouterr().err
+
+
+def test_an_export_that_found_no_room_is_none_and_may_be_tried_again(tiny_bert, tmp_path, monkeypatch, capsys):
+    def full(*_) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    out = tmp_path / "out"
+    with monkeypatch.context() as during:
+        during.setattr("bert_core.training.folder.write_tensors", full)
+        assert main(["export", tiny_bert, str(out)]) == 2
+    assert "No space left" in capsys.readouterr().err
+    assert not out.exists()
+    assert main(["export", tiny_bert, str(out)]) == 0
+    assert main(["export", tiny_bert, ""]) == 2
+    assert "must be a path" in capsys.readouterr().err
 
 
 def test_shipped_weights_are_within_their_bounds():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from safetensors import SafetensorError
 
 from bert_core.cli import main
 from bert_core.config import BertConfig
-from bert_core.loading.files import write_tensors
+from bert_core.loading.files import put_in_place, write_tensors
 from bert_core.training import resume
 from bert_core.training.cards import sittings_of
 from bert_core.training.packing import Packed
@@ -298,6 +299,18 @@ def test_a_twin_reads_what_another_packed_that_was_killed_right_after(twin, tmp_
         assert twin("one") == 130
     assert (tmp_path / "pairs" / "both.npz.tokenizer.json").is_file()
     assert twin("two") == twin("one") == 0
+
+
+def test_what_is_no_file_holds_no_pairs_and_stays_what_it_is(half_done, tmp_path, capsys):
+    pipe, words = tmp_path / "pipe", tmp_path / "words.txt"
+    os.mkfifo(pipe)
+    words.write_text("no pairs", encoding="utf-8")
+    for path, said in ((pipe, "is no file"), (tmp_path, "is no file"), (words, "holds no packed pairs\n")):
+        assert main([*half_done, "--packed", str(path), "--out", str(tmp_path / "another")]) == 2
+        assert said in capsys.readouterr().err
+    with pytest.raises(FileExistsError, match="is no file"):
+        put_in_place(words, pipe)
+    assert pipe.is_fifo()
 
 
 def test_a_twin_that_asks_for_other_pairs_than_are_packed_is_refused(twin, tmp_path, capsys):
