@@ -41,7 +41,13 @@ _CHOICE_OF_MODEL = ", ".join(f'[data-testid="stSidebar"] [data-testid="{name}"]'
 #: Type of the page in pixels: usual, as .streamlit/config.toml says, and large.
 USUAL_TYPE, LARGE_TYPE = 18, 23
 _LARGE = f"html {{ font-size: {LARGE_TYPE}px !important; }}" + """
-[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .bw-below { display: none !important; }
+.bw-below { display: none !important; }
+/* Telephones and tablets have none of the keys: there the sidebar leads on. */
+@media (min-width: 1101px), (min-width: 641px) and (min-height: 501px) and (pointer: fine) {
+  [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none !important; } }
+@media (max-width: 640px), (max-height: 500px), (max-width: 1100px) and (pointer: coarse) {
+  .bw-presenter { display: none; }
+  .stApp:has([data-testid="stExpandSidebarButton"]) .bw-head h1 { padding-left: 2.4rem; } }
 [data-testid="stMainBlockContainer"] { padding-top: 1rem; max-width: 1800px; }
 .stApp .st-key-c_effect { padding-top: 1.4rem; } /* they rest below the hint of the keys */
 @media (max-width: 640px) { html { font-size: 19px !important; } }

@@ -30,6 +30,8 @@ NOT_SHOWN = ("class",)
 #: What a follower sees in place of a picture that would answer the poll.
 COVERED = "Guess first: what the model makes of this sentence comes when your teacher reveals it."
 _ASKED = "_asked"
+#: The room that this session followed last and let go of.
+_LEFT = "_left_room"
 #: Seconds for which a problem is said again by every run.
 PROBLEM_STANDS = 8.0
 
@@ -101,6 +103,7 @@ def join(code: str) -> None:
             return
         seat = registry().join(code, visitors.current())
         st.session_state["_following"] = (tidy_code(code), seat)
+        st.session_state.pop(_LEFT, None)
         state.set_param(ADDRESS, tidy_code(code))
         st.session_state.pop("_room_view", None)  # whoever wandered off goes along again at once
 
@@ -118,6 +121,7 @@ def let_go() -> None:
     st.session_state.pop(_ASKED, None)
     BELL.wait_no_more()
     if room is not None:
+        st.session_state[_LEFT] = room[0]
         registry().leave(*room)
         going.keep_nothing()
         for key in RUNS:
@@ -149,6 +153,11 @@ def _keep(problem: RoomError) -> None:
     said nobody has read.
     """
     st.session_state["_room_problem"] = (str(problem), time.monotonic())
+
+
+def has_problem() -> bool:
+    """Whether something didn't work and has yet to be said for long enough."""
+    return "_room_problem" in st.session_state
 
 
 def show_problem() -> None:
@@ -213,9 +222,11 @@ def _reads(here: Here, asked: str) -> bool:
 def strip(page: str) -> None:
     """Publish or follow, and say so; nothing for a visitor who is in no room."""
     code = state.given(ADDRESS)
-    if code is not None and (following() is None or code != following()[0]):
+    if code is not None and going.is_by_history() and code == st.session_state.get(_LEFT):
+        state.set_param(ADDRESS, None)  # Back is no wish to follow again
+    elif code is not None and (following() is None or code != following()[0]):
         join(code)
-    if "_room_problem" in st.session_state and page not in NOT_SHOWN:
+    if has_problem() and page not in NOT_SHOWN:  # the Class page says it itself
         show_problem()
     if teaching() is not None:
         _publish(page)

@@ -22,6 +22,7 @@ def poll_figure(guesses: Sequence[Guess], model: str) -> go.Figure:
                    marker={"color": PEOPLE}, hovertemplate="%{y}: %{x:.0%} of the class<extra></extra>")
     figure.add_bar(y=words, x=[g.probability for g in guesses], name=model, orientation="h",
                    marker={"color": theme.BOTH_WAYS}, hovertemplate="%{y}: %{x:.1%}<extra>" + model + "</extra>")
-    theme.style(figure, x="share of the class, probability of the model", height=90 + 46 * len(words))
+    theme.style(figure, x="share of the class,<br>probability of the model",
+                height=110 + 46 * len(words))
     figure.update_xaxes(range=[0, 1], tickformat=".0%")
     return figure.update_yaxes(autorange="reversed", type="category")

@@ -82,6 +82,14 @@ def test_presenter_mode_turns_pages_by_keyboard(visitor):
     expect(page.get_by_test_id("stSidebar")).to_be_visible()
 
 
+def test_presenter_mode_on_a_phone_without_keys_has_the_sidebar(new_visitor):
+    page = new_visitor(width=390, height=844).open("masking", present=1)
+    expect(page.locator(".bw-presenter")).to_be_hidden()
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Tokens").click()
+    page.wait_for_url("**/tokens*")
+
+
 def test_a_teachers_link_hides_and_fixes(visitor):
     page = visitor.open("masking", hide="inputs,pages,nonsense", fix=1, text="the dog [MASK]")
     expect(page.get_by_label("Sentence", exact=True)).to_be_hidden()

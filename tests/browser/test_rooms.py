@@ -144,6 +144,17 @@ def test_poll_compares_class_and_model(new_visitor):
     expect(student.page.get_by_text("twin-bert says:")).to_contain_text("%")
 
 
+def test_a_question_comes_into_the_sight_of_who_has_scrolled_down(new_visitor):
+    teacher, student = new_visitor(), new_visitor(width=390, height=844)
+    student.open("attention", room=open_room(teacher))
+    student.page.get_by_text("Following room").wait_for()
+    student.page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 900)")
+    teacher.type("A fish can [MASK] very well.")
+    teacher.page.get_by_role("button", name="Ask the class").click()
+    expect(student.page.get_by_label("Your guess for the gap")).to_be_in_viewport()
+    assert student.page.get_by_test_id("stMain").evaluate("main => main.scrollTop") > 300
+
+
 def test_wrong_key_and_wrong_code_change_nothing(new_visitor):
     teacher, stranger = new_visitor(), new_visitor()
     code = open_room(teacher)

@@ -83,3 +83,17 @@ def test_the_controls_of_one_head_s_steps_stand_in_one_row_on_a_laptop_and_its_s
     sliders = ".steps-layer input", ".steps-head input"
     assert len(middles(390, *sliders)) == 1
     assert len(middles(1440, ".steps-layer", ".steps-head", ".steps-stepper")) == 1
+
+
+def test_a_phone_that_is_turned_on_its_side_opens_no_sidebar(new_visitor):
+    page = new_visitor(width=390, height=844).open("tokens")
+    page.set_viewport_size({"width": 844, "height": 390})
+    page.wait_for_timeout(1000)
+    expect(page.get_by_test_id("stSidebar")).not_to_be_in_viewport()
+
+
+def test_on_a_tablet_the_status_line_begins_beside_the_sidebar(new_visitor):
+    page = new_visitor(width=820, height=1180).open("compare", view="Surprise")
+    edge = page.get_by_test_id("stSidebar").bounding_box()["width"]
+    assert edge > 200
+    assert page.locator(".bw-status > span").evaluate("line => line.getBoundingClientRect().left") >= edge

@@ -174,6 +174,33 @@ def test_a_follower_who_reloads_is_back_in_the_room_and_one_who_let_go_is_not(ro
     assert "Following room" not in said(again)
 
 
+def test_a_link_to_a_room_that_is_none_is_said_where_its_code_can_be_typed():
+    at = visit("class", room="ZZZZZ")
+    assert "there is no room ZZZZZ" in said(at)
+    assert [field.label for field in at.text_input if field.label == "Room code"]
+
+
+def test_an_ended_room_is_said_to_who_reads_the_lessons_meanwhile(monkeypatch):
+    code, key = rooms.registry().open()
+    student = visit("class", room=code)
+    student.session_state["view"] = "Lessons"
+    student.run()
+    rooms.registry().close(code, key)
+    assert f"there is no room {code}" in said(student.run())
+
+
+def test_back_to_an_address_of_before_one_let_go_is_no_wish_to_follow(room, monkeypatch):
+    student = visit("tokens", room=room[0])
+    student.button(key="_let_go").click().run()
+    student.query_params["room"] = room[0]
+    with monkeypatch.context() as back:
+        back.setattr(rooms.going, "is_by_history", lambda: True)
+        assert "Following room" not in said(student.run())
+    assert "room" not in student.query_params
+    student.query_params["room"] = room[0]
+    assert "Following room" in said(visit("tokens", room=room[0]))
+
+
 def test_an_address_that_was_on_its_way_while_one_let_go_is_no_wish_to_follow(room):
     student = visit("tokens", room=room[0])
     student.button(key="_let_go").click().run()

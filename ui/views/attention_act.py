@@ -60,7 +60,7 @@ def draw(here: Here) -> None:
 def _change(here: Here, layers: int, heads: int) -> dict[str, Any]:
     """What is switched off: the window's control, and what the address names; fields of a TraceRequest."""
     off, cut = heads_off(layers, heads), pairs_cut(len(here.encoding))
-    left, middle, right = st.columns([4, 4, 3], vertical_alignment="bottom")
+    left, middle, right = st.columns([3.6, 3.8, 3.6], vertical_alignment="bottom")
     with left:
         window = controls.choice("Window: a token sees others at most this far away", WINDOWS, "window", as_list=True)
     with middle:

@@ -51,18 +51,19 @@ def _local_only(address: str) -> bool:
 
 
 def open_first(room: str) -> None:
-    """Whoever is in a room and comes to the Class page, by no link to one of its views, finds the room there.
+    """Whoever is in a room, or could not come into one, finds that on the Class page, if no link names another view.
 
     Args:
         room: the name of the view.
     """
-    if (rooms.teaching() or rooms.following()) and "view" not in st.session_state and "view" not in st.query_params:
+    is_for_it = rooms.teaching() or rooms.following() or rooms.has_problem()
+    if is_for_it and "view" not in st.session_state and "view" not in st.query_params:
         st.session_state["view"] = room
+    rooms.show_problem()
 
 
 def show_room(here: Here) -> None:
     """Open, join or control a room."""
-    rooms.show_problem()
     if rooms.teaching() is not None:
         _teach(here)
     elif rooms.waits_for_teacher():
@@ -188,7 +189,7 @@ def show_present(here: Here) -> None:
     with left:
         last = next((title for title, name in titles.items() if name == presenter.last_view().page), "Masking")
         page = titles[controls.choice("Page", list(titles), "open", default=last, as_list=True)]
-        large = controls.toggle("Presenter mode: larger type, pages turned by keyboard", "large", True)
+        large = controls.toggle("Presenter mode: larger type, pages turned by keyboard", "large")
     with right:
         hidden = controls.many("Hide", list(presenter.PARTS), "without")
         fixed = controls.toggle("Fix the controls", "fixed")
