@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from bert_core import model as bert
 from bert_core.config import BertConfig
 from bert_core.kept import TOKEN_AXES, kept_of
 from bert_core.load import Loaded
-from bert_core.loading.files import put_in_place
+from bert_core.loading.files import in_place_of
 from bert_core.request import (
     ALL_PARTS,
     INPUT_PARTS,
@@ -137,15 +138,10 @@ class Trace:
         """
         path = Path(path)
         is_device = path.exists() and not path.is_file()
-        part = path if is_device else path.with_name(f"{path.name}.part")
         try:
-            with open(part, "wb") as file:
+            with nullcontext(path) if is_device else in_place_of(path) as part, part.open("wb") as file:
                 np.savez(file, **self.arrays, attention_kind=np.array(self.attention_kind))
-            if not is_device:
-                put_in_place(part, path)
         except OSError as error:
-            if not is_device:
-                part.unlink(missing_ok=True)
             raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 

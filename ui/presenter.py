@@ -40,12 +40,14 @@ _CHOICE_OF_MODEL = ", ".join(f'[data-testid="stSidebar"] [data-testid="{name}"]'
                              for name in ("stSelectbox", "stTextInput", "stButton"))
 #: Type of the page in pixels: usual, as .streamlit/config.toml says, and large.
 USUAL_TYPE, LARGE_TYPE = 18, 23
+#: Telephones and tablets, which have none of the keys: there the sidebar leads on.
+_KEYLESS = ("(max-width: 640px) or ((max-height: 500px) and (max-width: 950px)) or "
+            "((max-width: 1100px) and (pointer: coarse))")
 _LARGE = f"html {{ font-size: {LARGE_TYPE}px !important; }}" + """
 .bw-below { display: none !important; }
-/* Telephones and tablets have none of the keys: there the sidebar leads on. */
-@media (min-width: 1101px), (min-width: 641px) and (min-height: 501px) and (pointer: fine) {
+@media not (""" + _KEYLESS + """) {
   [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"] { display: none !important; } }
-@media (max-width: 640px), (max-height: 500px), (max-width: 1100px) and (pointer: coarse) {
+@media """ + _KEYLESS + """ {
   .bw-presenter { display: none; }
   .stApp:has([data-testid="stExpandSidebarButton"]) .bw-head h1 { padding-left: 2.4rem; } }
 [data-testid="stMainBlockContainer"] { padding-top: 1rem; max-width: 1800px; }

@@ -143,10 +143,15 @@ def steer(run: RunView, what: str) -> None:
 
 
 def rest_while_following() -> None:
-    """Pause this visitor's own runs once when they begin to follow a room: its teacher's would wait behind them."""
+    """Pause this visitor's own runs once when they begin to follow a room: its teacher's would wait behind them.
+
+    A teacher who looks at their class's page in another tab stops no run of theirs.
+    """
     room = rooms.following()
-    if room is not None and st.session_state.get(_RESTED) != room:
-        st.session_state[_RESTED] = room
+    if room is None or st.session_state.get(_RESTED) == room:
+        return
+    st.session_state[_RESTED] = room
+    if not rooms.registry().is_of(room[0], visitors.current()):
         for one in _DESKS:  # none before anybody trains
             one.rest(visitors.current())
 

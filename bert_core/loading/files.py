@@ -13,8 +13,8 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -173,6 +173,22 @@ def put_in_place(part: Path, path: Path) -> None:
     if path.exists() and not path.is_file():
         raise FileExistsError(errno.EEXIST, "what stands there is no file", str(path))
     patiently(lambda: os.replace(part, path))
+
+
+@contextmanager
+def in_place_of(path: Path) -> Iterator[Path]:
+    """`with in_place_of(path) as part: ...`: what is written to `part` stands at `path` at the end, whole.
+
+    Raises:
+        OSError: it can't be put there; whatever ends the block early, what stood at `path` stays and `part` goes.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        yield part
+        put_in_place(part, path)
+    finally:
+        with suppress(OSError):
+            part.unlink()
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:

@@ -206,6 +206,12 @@ class Rooms:
             self._rooms[code] = _Room(code, secrets.token_urlsafe(18), owner, now, now)
             return code, self._rooms[code].key
 
+    def is_of(self, code: str, visitor: str) -> bool:
+        """Whether this visitor opened the room, in whatever tab."""
+        with self._lock:
+            room = self._rooms.get(tidy_code(code))
+            return room is not None and room.owner == _number(self._secret, visitor)
+
     def show(self, code: str, key: str, view: View) -> None:
         """Set what the class sees.
 

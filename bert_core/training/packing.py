@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tokenizers import Tokenizer
 
-from bert_core.loading.files import put_in_place
+from bert_core.loading.files import in_place_of
 from bert_core.training.ahead import ahead
 from bert_core.training.corpus import sentences
 from bert_core.training.pieces import Pieces
@@ -132,14 +132,9 @@ class Packed:
 
     def save(self, path: Path, origin: Mapping[str, Any] | None = None) -> None:
         """Write to `path` at once or not at all; `origin` says what the pairs were packed with."""
-        part = path.with_name(path.name + ".part.npz")
-        try:
-            np.savez(part, ids=self.ids, offsets=self.offsets, first=self.first, label=self.label,
+        with in_place_of(path) as part, part.open("wb") as file:
+            np.savez(file, ids=self.ids, offsets=self.offsets, first=self.first, label=self.label,
                      origin=json.dumps(origin or {}))
-            put_in_place(part, path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
 
     @classmethod
     def load(cls, path: Path, origin: Mapping[str, Any] | None = None) -> Packed:

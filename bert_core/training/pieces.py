@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from bert_core.loading.files import put_in_place
+from bert_core.loading.files import in_place_of
 from bert_core.training.corpus import sentences
 
 #: Documents that the tokenizer gets at a time.
@@ -66,17 +66,11 @@ class Pieces:
         rank = np.empty(len(known), dtype=self.ids.dtype)
         rank[order] = np.arange(len(known))
         ranks = lzma.compress(rank[places].tobytes(), filters=_FILTERS)
-        part = path.with_name(f"{path.name}.part")
-        try:
-            with part.open("wb") as file:
-                np.savez_compressed(
-                    file, ranks=np.frombuffer(ranks, dtype=np.uint8), known=known[order], vocabulary=self.vocabulary,
-                    lengths=np.diff(self.sentences).astype(np.uint16), counts=np.diff(self.documents).astype(np.uint32),
-                )
-            put_in_place(part, path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
+        with in_place_of(path) as part, part.open("wb") as file:
+            np.savez_compressed(
+                file, ranks=np.frombuffer(ranks, dtype=np.uint8), known=known[order], vocabulary=self.vocabulary,
+                lengths=np.diff(self.sentences).astype(np.uint16), counts=np.diff(self.documents).astype(np.uint32),
+            )
 
 
 def read(path: Path) -> Pieces:

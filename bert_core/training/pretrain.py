@@ -25,7 +25,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from bert_core.config import BertConfig
-from bert_core.loading.files import put_in_place, write_tensors
+from bert_core.loading.files import in_place_of, write_tensors
 from bert_core.model import Model
 from bert_core.precision import bf16_is_faster, has_bf16
 from bert_core.training import stopping, unpadded
@@ -420,9 +420,8 @@ def _cut_curve(path: Path, step: int) -> None:
     if path.is_file():
         rows = path.read_text(encoding="utf-8").splitlines()
         kept = [r for r in rows if r.endswith("}") and json.loads(r)["step"] <= step]
-        part = path.with_name(f"{path.name}.part")
-        part.write_text("".join(f"{r}\n" for r in kept), encoding="utf-8")
-        put_in_place(part, path)
+        with in_place_of(path) as part:
+            part.write_text("".join(f"{r}\n" for r in kept), encoding="utf-8")
 
 
 def _progress(trainer: Trainer, last: int, row: dict[str, Any], smooth: dict[str, float]) -> None:

@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 
 from bert_core.config import BertConfig
 from bert_core.load import locate, parse_config
-from bert_core.loading.files import put_in_place, read_json
+from bert_core.loading.files import in_place_of, read_json
 from bert_core.training import corpus, pieces
 from bert_core.training.cards import sittings_of
 from bert_core.training.folder import begun_folder, check_free, find_tokenizer, make_folder, write_model
@@ -56,7 +56,7 @@ def _check_out(out: Path, packed: str | None) -> None:
         raise ValueError(f"{str(out)!r} is a model's folder; give the folder of a run, or a new one")
     if not (out / "run.json").exists():
         pairs = Path(packed).name if packed else "packed.npz"
-        check_free(out, ("run.lock", "run.json.part", "tokenizer.part", "tokenizer.json", pairs,
+        check_free(out, ("run.lock", "run.json.part", "tokenizer.json.part", "tokenizer.json", pairs,
                          f"{pairs}.tokenizer.json"))
 
 
@@ -153,9 +153,8 @@ def _check_flags(settings: dict, device: str) -> None:
 
 def _write_record(out: Path, record: dict) -> None:
     """run.json, whole or not at all: the settings of the run, and what came of it."""
-    part = out / "run.json.part"
-    part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    put_in_place(part, out / "run.json")
+    with in_place_of(out / "run.json") as part:
+        part.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def _join_processes(device: str | None) -> str:
@@ -199,9 +198,8 @@ def _start(args: argparse.Namespace, out: Path) -> tuple[BertConfig, dict[str, t
     if _is_first() and not path.is_file():
         texts = {name: corpus.documents(p) for name, p in corpus.sources(args.corpus).items()
                  if not p.name.endswith(corpus.TOKENISED)}
-        part = path.with_suffix(".part")
-        corpus.train_wordpiece(texts, args.vocab_size).save(str(part))
-        shutil.move(part, path)
+        with in_place_of(path) as part:
+            corpus.train_wordpiece(texts, args.vocab_size).save(str(part))
     wait_for_all()
     tokenizer = corpus.plain_tokenizer(path)
     config = BertConfig(
@@ -218,9 +216,8 @@ def _take_vocabulary(source: Path, path: Path) -> None:
         ValueError: another one lies there, which a model of its own may stand on.
     """
     if not path.exists():
-        part = path.with_suffix(".part")
-        shutil.copyfile(source, part)
-        put_in_place(part, path)
+        with in_place_of(path) as part:
+            shutil.copyfile(source, part)
     elif path.read_bytes() != source.read_bytes():
         raise ValueError(f"{path} is another than {source}, where the run starts; give another --out")
 

@@ -416,3 +416,13 @@ def test_the_own_runs_of_who_begins_to_follow_rest_once_for_each_room(room, othe
         at.run().run()
         assert len(rested) == before + 1
     assert len(set(rested)) == 1
+
+
+def test_a_teacher_in_a_second_tab_stops_no_run_of_their_class(monkeypatch):
+    rested = []
+    monkeypatch.setattr(training, "_DESKS", [SimpleNamespace(rest=rested.append)])
+    monkeypatch.setattr(rooms.visitors, "current", lambda: "ann")
+    opened = rooms.registry().open("ann")
+    assert "Following room" in said(visit("tokens", room=opened[0]))
+    assert rested == []
+    rooms.registry().close(*opened)
