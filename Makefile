@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= ../shared/data
+# Byte code is made of what is imported, when it first is: of all that is installed it takes over a minute more.
+PIP := --quiet --disable-pip-version-check --no-compile
 # Rows of each task that `make evaluate` reads, evenly spaced (BLiMP: pairs of each rule); empty for all.
 LIMIT ?= 100
 
@@ -28,15 +30,15 @@ $(VENV)/made: requirements.txt
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 		"$(PYTHON) is Python %d.%d; this needs 3.11 or newer: make ... PYTHON=python3.11" % sys.version_info[:2])'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install $(PIP) -r requirements.txt
 	touch $@
 
 $(VENV)/made-test: $(VENV)/made requirements-test.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	$(BIN)/python -m pip install $(PIP) -r requirements-test.txt
 	touch $@
 
 $(VENV)/made-cluster: $(VENV)/made-test requirements-cluster.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-cluster.txt
+	$(BIN)/python -m pip install $(PIP) -r requirements-cluster.txt
 	touch $@
 
 run: $(VENV)/made

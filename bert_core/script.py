@@ -16,7 +16,7 @@ import numpy as np
 from bert_core.load import Loaded
 from bert_core.measures.predictions import piece
 from bert_core.tasks.support import softmax
-from bert_core.tasks.vocabulary import last_read
+from bert_core.tasks.vocabulary import last_place, last_read
 from bert_core.trace import Trace, TraceRequest
 
 #: Guesses shown for each gap, and decimals of every number.
@@ -84,7 +84,8 @@ def write_script(request: TraceRequest, loaded: Loaded, line_by_line: bool = Tru
         raise ValueError(f"{loaded.name} is no plain BERT block read from left to right; take the short script")
     causal = (request.attention or loaded.config.attention_kind) == "causal"
     return _LONG.format(model=loaded.name, text=request.text, pair=request.pair, masked=request.masked, causal=causal,
-                        act=_ACTIVATIONS[loaded.config.hidden_act], top=TOP, decimals=DECIMALS)
+                        act=_ACTIVATIONS[loaded.config.hidden_act], top=TOP, decimals=DECIMALS,
+                        last=last_place(loaded.tokenizer.encode(request.text, request.pair), loaded.config))
 
 
 def _constructor(request: TraceRequest) -> str:
@@ -181,7 +182,7 @@ def main():
         words = w["bert.embeddings.word_embeddings.weight"]  # (V, D), the decoder too unless it has its own
         logits = y @ w.get("cls.predictions.decoder.weight", words).T + w["cls.predictions.bias"]  # (T, V)
         if "lm" in loaded.model.heads:
-            shown["next"] = best(logits[-2])  # what would follow the last word
+            shown["next"] = best(logits[{last}])  # what would follow the last piece
         else:
             for place in (ids == loaded.tokenizer.mask_id).nonzero().flatten().tolist():
                 shown[f"position {{place}}"] = best(logits[place])

@@ -116,6 +116,18 @@ def position(raw: str) -> int:
     return int(raw)
 
 
+def place(count: int, first: int = 0) -> Callable[[str], int]:
+    """Parser of one of `count` places, from `first` on in the address and from 0 on here; ValueError if it is none."""
+
+    def parse(raw: str) -> int:
+        value = position(raw)
+        if not first <= value < first + count:
+            raise ValueError(f"{value} is outside {first} to {first + count - 1}")
+        return value - first
+
+    return parse
+
+
 def chosen_positions(
     key: str, count: int, default: Sequence[int] = (), fixed: Sequence[int] = (), only_one: bool = False
 ) -> tuple[int, ...]:

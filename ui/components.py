@@ -105,7 +105,9 @@ def chart(figure: Any, key: str, shows: tables.Numbers | str) -> None:
             the chart's name; or the name alone, where the page has the numbers elsewhere.
     """
     shown = theme.enlarge(theme.on_page(figure, ink()), st.session_state.get(TYPE_SCALE, 1.0))
-    shown.update_layout(meta={"name": shows if isinstance(shows, str) else shows.caption})  # ready.charts.js reads it
+    shown.update_layout(
+        autotypenumbers="strict",  # "12" among words is a word; Streamlit drops the template that says so
+        meta={"name": shows if isinstance(shows, str) else shows.caption})  # ready.charts.js reads it
     st.plotly_chart(shown, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
     if not isinstance(shows, str):
         tables.show(shows)

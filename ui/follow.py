@@ -9,6 +9,7 @@ one page is hidden on the next one that hides words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -24,6 +25,8 @@ from ui.turns import TURNS
 POSITIONS = ("mask", "at", "token", "cut")
 #: More than this share of the shorter one's words must be the same, in their order, for one to be the other, edited.
 SAME = 0.5
+#: Pairs of equal tokens in both inputs beyond which nobody looks which is which: that takes longer than it is worth.
+MOST_ALIKE = 10_000
 #: What a page still has open when one comes back to it with the same sentence.
 KEPT = (*POSITIONS, "layer", "head", "off", "step", "cell")
 #: Page -> its parameter for what is hidden: pages that ask about one word take it over from each other.
@@ -139,7 +142,7 @@ def moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
     Args:
         old, new: tokens, specials included. Of pieces that were exchanged for fewer the first stay.
     """
-    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    steps = _steps(old, new)
     same = [n for kind, start, end, _, _ in steps if kind == "equal" for n in range(start, end) if _is_word(old[n])]
     if len(same) <= SAME * min(sum(map(_is_word, tokens)) for tokens in (old, new)):
         return {}
@@ -148,6 +151,22 @@ def moved(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
         if kind in ("equal", "replace"):
             found |= dict(zip(range(start, end), range(first, last), strict=False))
     return found
+
+
+def _steps(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """difflib's opcodes from one to the other; what repeats itself too often between both ends is exchanged whole."""
+    least = min(len(old), len(new))
+    start = next((n for n in range(least) if old[n] != new[n]), least)
+    end = next((n for n in range(least - start) if old[-1 - n] != new[-1 - n]), least - start)
+    here, there = old[start:len(old) - end], new[start:len(new) - end]
+    now = Counter(there)
+    if sum(count * now[token] for token, count in Counter(here).items()) > MOST_ALIKE:
+        inner = [("replace", 0, len(here), 0, len(there))]
+    else:
+        inner = SequenceMatcher(None, here, there, autojunk=False).get_opcodes()
+    return [("equal", 0, start, 0, start),
+            *((kind, a + start, b + start, c + start, d + start) for kind, a, b, c, d in inner),
+            ("equal", len(old) - end, len(old), len(new) - end, len(new))]
 
 
 def _is_word(token: str) -> bool:

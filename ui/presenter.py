@@ -66,6 +66,8 @@ class Presentation:
 
 
 PLAIN = Presentation()
+#: Parts of the last address that can't be hidden, once that was said.
+_SAID = "_said_unknown_parts"
 
 
 def presentation() -> Presentation:
@@ -74,8 +76,9 @@ def presentation() -> Presentation:
     if "present" in params or "hide" in params or "fix" in params:
         asked = [part for part in params.get("hide", "").split(",") if part]
         unknown = [part for part in asked if part not in PARTS]
-        if unknown:
+        if unknown and st.session_state.get(_SAID) != unknown:  # the address has it still at every later run
             state.drop("hide", ",".join(unknown))
+        st.session_state[_SAID] = unknown
         st.session_state["_presentation"] = Presentation(
             params.get("present") == "1", tuple(part for part in asked if part in PARTS), params.get("fix") == "1")
     return st.session_state.get("_presentation", PLAIN)

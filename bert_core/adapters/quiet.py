@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import Iterator
+
+_lock = threading.Lock()
+#: What the process had said before it became quiet (verbosity, progress bars), once for each thread that is inside.
+_before: list[tuple[int, bool]] = []
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """No log lines below critical and no progress bars from transformers in here."""
+    """No log lines below critical and no progress bars from transformers in here; the last to leave puts them back."""
     from transformers.utils import logging as theirs
 
-    before, bars = theirs.get_verbosity(), theirs.is_progress_bar_enabled()
-    theirs.set_verbosity(logging.CRITICAL)
-    theirs.disable_progress_bar()
+    with _lock:
+        _before.append(_before[0] if _before else (theirs.get_verbosity(), theirs.is_progress_bar_enabled()))
+        theirs.set_verbosity(logging.CRITICAL)
+        theirs.disable_progress_bar()
     try:
         yield
     finally:
-        theirs.set_verbosity(before)
-        if bars:
-            theirs.enable_progress_bar()
+        with _lock:
+            verbosity, bars = _before.pop()
+            if not _before:
+                theirs.set_verbosity(verbosity)
+                if bars:
+                    theirs.enable_progress_bar()
 
 
 def first_line(error: BaseException) -> str:

@@ -109,7 +109,7 @@ def describe(trace: Trace) -> dict[str, Any]:
 
 
 def fingerprint(trace: Trace) -> str:
-    """The same for the same model and input, whatever was done to the run."""
+    """The same for the same model, input and masked positions, whatever else was done to the run."""
     request = trace.request
     parts = (trace.model, request.text, request.pair, request.attention, trace.encoding.input_ids)
     return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:16]

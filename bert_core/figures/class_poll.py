@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from bert_core.figures import theme
-from bert_core.figures.compare import escape
+from bert_core.figures.theme import escape
 from bert_core.measures.poll import Guess
 
 #: Colour of the class's guesses.

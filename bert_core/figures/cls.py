@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from bert_core.figures import theme
 from bert_core.figures.columns import columns, joined
-from bert_core.figures.compare import escape
+from bert_core.figures.theme import escape
 from bert_core.measures.probe import Probe
 from bert_core.trace import Array
 

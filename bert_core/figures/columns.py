@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bert_core.figures.compare import escape
+from bert_core.figures.theme import escape
 from bert_core.trace import Array
 
 #: Columns that are at least a pixel wide each on a phone; plotly leaves narrower ones out.

@@ -33,11 +33,6 @@ def window_around(length: int, place: int, limit: int = MAX_DRAWN) -> tuple[int,
 
 
 
-def escape(token: str) -> str:
-    """A token as plotly shows it literally: it reads a little HTML in labels."""
-    return token.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def asking_row(trace: Trace, places: Sequence[int]) -> int:
     """The row from which the hidden word is guessed: its own under [MASK], for causal models the one next to it."""
     if not trace.has("lm_logits"):

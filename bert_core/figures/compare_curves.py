@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bert_core.figures import theme
-from bert_core.figures.compare import COLOURS, DASHES, MARKERS, NAMES, escape
+from bert_core.figures.compare import COLOURS, DASHES, MARKERS, NAMES
+from bert_core.figures.theme import escape
 from bert_core.measures.compare_pairs import Tally
 from bert_core.measures.reveal import Curve, Step
 from bert_core.measures.surprise import Surprise

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from bert_core.config import BertConfig
 from bert_core.figures import theme
-from bert_core.figures.compare import escape
+from bert_core.figures.theme import escape
 from bert_core.sizes import Part, parameter_table
 from bert_core.trace import Trace
 
@@ -142,5 +142,5 @@ def attention_figure(trace: Trace) -> go.Figure:
         hovertemplate="%{y} looks at %{x}: %{z:.3f}<extra></extra>",
     ))
     theme.style(figure, x="to (last layer,<br>mean of heads)", y="from", height=450)
-    figure.update_yaxes(autorange="reversed", showgrid=False)
-    return figure.update_xaxes(tickangle=-60)
+    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
+    return figure.update_xaxes(type="category", tickangle=-60)

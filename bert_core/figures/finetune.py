@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bert_core.figures import theme
+from bert_core.figures.theme import escape
 from bert_core.measures.classification import Calibration
 
 #: One colour for each way of learning; what learns in every layer is the encoder as it is everywhere.
@@ -19,11 +19,6 @@ LABEL_HEIGHT = 0.06
 #: Epochs that the axis names, as far as it goes.
 EPOCH_TICKS = (0, 1, 2, 3, 4, 6, 10, 20, 40, 60)
 BASELINES = {"words": "bag of words", "lstm": "LSTM"}
-
-
-def plain(texts: Sequence[str]) -> list[str]:
-    """Texts that plotly shows as they are, markup included."""
-    return [html.escape(text) for text in texts]
 
 
 class WayCurve(NamedTuple):
@@ -40,9 +35,10 @@ class WayCurve(NamedTuple):
     accuracy: np.ndarray
 
 
-def named_levels(baselines: Mapping[str, float], chance: float) -> list[tuple[str, float]]:
-    """(label, value) of both baselines and chance, the highest first; labels that would overlap are joined."""
-    levels = [(BASELINES[key], value) for key, value in baselines.items()] + [("chance", chance)]
+def named_levels(baselines: Mapping[str, float], unread: tuple[str, float]) -> list[tuple[str, float]]:
+    """(label, value) of both baselines and of what reads nothing, the highest first; those that would overlap in one.
+    """
+    levels = [(BASELINES[key], value) for key, value in baselines.items()] + [unread]
     labelled: list[tuple[str, float]] = []
     for name, value in sorted(levels, key=lambda level: -level[1]):
         text = f"{name} {100 * value:.0f} %"
@@ -59,14 +55,15 @@ def along(epochs: np.ndarray | float) -> np.ndarray:
 
 
 def accuracy_figure(
-    runs: Sequence[WayCurve], baselines: Mapping[str, float], chance: float, epochs: int = 1,
+    runs: Sequence[WayCurve], baselines: Mapping[str, float], unread: tuple[str, float], epochs: int = 1,
 ) -> go.Figure:
-    """Test accuracy while each way learns, over the two baselines and chance.
+    """Test accuracy while each way learns, over the two baselines and what reads nothing.
 
     The head alone takes ten times the passes that everything takes; so that all
     can be read, the more passes the closer they stand.
 
     Args:
+        unread: name and accuracy of the same answer to every sentence.
         epochs: passes of the longest run, as planned.
     """
     figure = go.Figure()
@@ -74,7 +71,7 @@ def accuracy_figure(
         figure.add_scatter(x=along(run.epochs), y=run.accuracy, name=run.name, mode="lines+markers",
                            line={"color": WAY_COLOURS[run.way], "width": 3}, marker={"size": 7},
                            customdata=run.epochs, hovertemplate="after epoch %{customdata}: %{y:.1%}")
-    for name, value in named_levels(baselines, chance):
+    for name, value in named_levels(baselines, unread):
         figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
                          annotation={"text": name, "font": {"size": 15}}, annotation_position="bottom right")
     theme.style(figure, x="epochs, later ones closer together", y="right on the test set", height=400)
@@ -93,12 +90,13 @@ def loss_figure(loss: np.ndarray) -> go.Figure:
 
 def confusion_figure(table: np.ndarray, labels: Sequence[str], ink: str = theme.INK["light"]) -> go.Figure:
     """Counts: rows are the true class, columns the class given; shaded by share of the row."""
+    names = [escape(label) for label in labels]
     share = table / np.maximum(1, table.sum(axis=1, keepdims=True))
     figure = go.Figure(go.Heatmap(
-        z=share, x=plain(labels), y=plain(labels), zmin=0, zmax=1, colorscale=theme.probability_scale(ink),
+        z=share, x=names, y=names, zmin=0, zmax=1, colorscale=theme.probability_scale(ink),
         showscale=False, customdata=table, hovertemplate="true %{y}, given %{x}: %{customdata}<extra></extra>",
     ))
-    theme.label_cells(figure, (plain(labels), plain(labels)), [[str(n) for n in row] for row in table], ink, 17)
+    theme.label_cells(figure, (names, names), [[str(n) for n in row] for row in table], ink, 17)
     theme.style(figure, x="class given", y="true class", height=340)
     figure.update_xaxes(type="category")  # a class named 10 is a name, no place on an axis of numbers
     return figure.update_yaxes(type="category", autorange="reversed")
@@ -129,10 +127,10 @@ def space_figure(vectors: np.ndarray, classes: np.ndarray, labels: Sequence[str]
     """Last [CLS] vectors of the test set on their two main axes, coloured by true class."""
     places = main_axes(vectors)
     figure = go.Figure()
-    for n, label in enumerate(plain(labels)):
+    for n, label in enumerate(map(escape, labels)):
         chosen = np.flatnonzero(classes == n)
         figure.add_scatter(x=places[chosen, 0], y=places[chosen, 1], mode="markers", name=label,
-                           text=plain([texts[i] for i in chosen]), hovertemplate="%{text}<extra>" + label + "</extra>",
+                           text=[escape(texts[i]) for i in chosen], hovertemplate="%{text}<extra>" + label + "</extra>",
                            marker={"color": theme.KINDS[n % len(theme.KINDS)], "size": 8, "opacity": 0.8})
     theme.style(figure, x="main axis 1", y="main axis 2", height=420)
     return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one axis's distances look longer
@@ -141,11 +139,12 @@ def space_figure(vectors: np.ndarray, classes: np.ndarray, labels: Sequence[str]
 def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
     """What [CLS] looks at in each layer, mean over heads; probs (L, H, Tq, Tk)."""
     share = probs[:, :, 0, :].mean(axis=1)  # (L, Tk)
-    names = [f"{n} {token}" for n, token in enumerate(plain(tokens))]
+    shown = [escape(token) for token in tokens]
+    names = [f"{n} {token}" for n, token in enumerate(shown)]
     figure = go.Figure(go.Heatmap(
         z=share, x=names, y=[f"layer {n + 1}" for n in range(len(share))], zmin=0, zmax=1, colorscale=theme.PROBABILITY,
         showscale=False, hovertemplate="%{y}, [CLS] to %{x}: %{z:.3f}<extra></extra>",
     ))
     theme.style(figure, x="token looked at", y="", height=300)
     figure.update_yaxes(autorange="reversed", showgrid=False)  # layer 1 on top, as on the [CLS] page
-    return figure.update_xaxes(tickvals=names, ticktext=plain(tokens), tickangle=-45)
+    return figure.update_xaxes(type="category", tickvals=names, ticktext=shown, tickangle=-45)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import plotly.graph_objects as go
 from bert_core.counting import counted
 from bert_core.figures import theme
 from bert_core.figures.cls import layer_names
+from bert_core.figures.theme import escape
 from bert_core.measures.meaning import ByLayer, Occurrence, Projection
 from bert_core.measures.similarity import RandomPairs
 from bert_core.trace import Array

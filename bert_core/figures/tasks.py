@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from bert_core.figures import theme
 from bert_core.figures.cls import numbered
-from bert_core.figures.compare import escape
+from bert_core.figures.theme import escape
 from bert_core.tasks.sentences import told_apart
 from bert_core.trace import Array
 

@@ -87,6 +87,11 @@ def _on_dark(value: Any) -> Any:
     return ON_DARK.get(value, value) if isinstance(value, str) else value
 
 
+def escape(text: str) -> str:
+    """A text as plotly shows it literally: in labels it reads a little HTML, and of `html.escape` no quotation mark."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def css(colour: str) -> str:
     """A colour for the page's own HTML, where the browser knows which theme it shows."""
     return f"light-dark({colour}, {ON_DARK.get(colour, colour)})"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ import torch
 from bert_core import model as bert
 from bert_core.config import BertConfig
 from bert_core.load import Loaded
+from bert_core.request import TraceRequest
 
 #: Tokens of each sentence when batches are measured.
 BATCH_TOKENS = 32
@@ -177,24 +178,31 @@ class Timing(NamedTuple):
 
 
 def measure_time(run: Callable[[int], object], sizes: Sequence[int], repeats: int = REPEATS,
-                 budget: float = 20.0) -> list[Timing]:
-    """Times of run(n) for each size: the fastest of up to `repeats`, order rotated.
+                 budget: float = 20.0) -> Generator[None, None, list[Timing]]:
+    """Times of run(n) for each size: the fastest of up to `repeats`, order rotated; pauses after every run.
 
     Args:
         run: does the work for n; once for the first size before any is timed, as what runs first is slower.
         sizes: rising; those that no longer fit in the budget are left out.
-        budget: seconds for everything.
+        budget: seconds for everything, pauses not counted.
     """
-    started, taken = time.perf_counter(), {n: [] for n in sizes}
-    run(sizes[0])
+    taken: dict[int, list[float]] = {n: [] for n in sizes}
+    spent = _seconds(run, sizes[0])
     for turn in range(repeats):
         for n in (*sizes[turn:], *sizes[:turn]):
-            if time.perf_counter() - started > budget:
+            if spent > budget:
                 break
-            before = time.perf_counter()
-            run(n)
-            taken[n].append((time.perf_counter() - before) * 1000)
+            yield
+            seconds = _seconds(run, n)
+            spent += seconds
+            taken[n].append(1000 * seconds)
     return [Timing(n, min(times), len(times)) for n, times in taken.items() if times]
+
+
+def _seconds(run: Callable[[int], object], size: int) -> float:
+    before = time.perf_counter()
+    run(size)
+    return time.perf_counter() - before
 
 
 class Measured(NamedTuple):
@@ -214,11 +222,21 @@ class Measured(NamedTuple):
 
 
 @torch.no_grad()
-def measure_encoder(loaded: Loaded, lengths: Sequence[int], batches: Sequence[int], budget: float) -> Measured:
-    """Run the encoder at each length and batch size, within `budget` seconds."""
+def measure_encoder(
+    loaded: Loaded, request: TraceRequest, lengths: Sequence[int], batches: Sequence[int], budget: float
+) -> Generator[None, None, Measured]:
+    """Run the encoder at each length and batch size, within `budget` seconds of its own.
+
+    For `Engine.call`: whoever else asks waits for one pass, and computes in none
+    of those that are timed.
+
+    Args:
+        request: names the model; what it asks is not read.
+    """
     model = loaded.model
-    by_length = measure_time(lambda n: _run(loaded, 1, n), lengths, budget=0.75 * budget)
-    by_batch = measure_time(lambda size: _run(loaded, size, BATCH_TOKENS), batches, budget=0.25 * budget)
+    by_length = yield from measure_time(lambda n: _run(loaded, 1, n), lengths, budget=0.75 * budget)
+    yield
+    by_batch = yield from measure_time(lambda size: _run(loaded, size, BATCH_TOKENS), batches, budget=0.25 * budget)
     device = model.device.type.upper() if model.device.type != "cpu" else f"CPU, {torch.get_num_threads()} threads"
     where = f"{device} of {os.cpu_count()} cores, {str(model.dtype).removeprefix('torch.')}"
     fit = fit_time([one.size for one in by_length], [one.ms for one in by_length])

@@ -23,7 +23,7 @@ class Guess(NamedTuple):
 
 
 def compare_guesses(guesses: Sequence[tuple[str, int]], trace: Trace, loaded: Loaded, most: int = 8) -> list[Guess]:
-    """The class's commonest words and the model's best, most of each, the class's first.
+    """The class's commonest words, at most `most`, then the model's best, half as many and one.
 
     A class's word stands in the spelling that the model finds likeliest: as it
     was typed, in lower case, or with a capital.

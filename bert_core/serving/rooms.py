@@ -193,18 +193,22 @@ class Rooms:
         Raises:
             RoomError: there are as many rooms as this server bears, and none of them is abandoned.
         """
+        ended: list[str] = []
         with self._lock:
             self._end_old()
             owner = _number(self._secret, visitor)
             own = sorted((room for room in self._rooms.values() if room.owner == owner), key=lambda room: room.seen)
             for room in own[:len(own) - MAX_OF_ONE + 1]:
                 del self._rooms[room.code]
+                ended.append(room.code)
             if len(self._rooms) >= MAX_ROOMS and not self._end_abandoned():
                 raise RoomError(f"all {MAX_ROOMS} rooms of this server are in use; try again later")
             code = self._new_code()
             now = self._clock()
-            self._rooms[code] = _Room(code, secrets.token_urlsafe(18), owner, now, now)
-            return code, self._rooms[code].key
+            opened = self._rooms[code] = _Room(code, secrets.token_urlsafe(18), owner, now, now)
+        for gone in ended:
+            self._changed(gone, False)
+        return opened.code, opened.key
 
     def is_of(self, code: str, visitor: str) -> bool:
         """Whether this visitor opened the room, in whatever tab."""

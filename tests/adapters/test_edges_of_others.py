@@ -257,6 +257,23 @@ def test_transformers_is_as_talkative_after_as_before(bars):
         (theirs.enable_progress_bar if shown else theirs.disable_progress_bar)()
 
 
+def test_two_that_are_quiet_at_once_leave_it_as_the_first_one_found_it(monkeypatch):
+    from transformers.utils import logging as theirs
+
+    before = theirs.get_verbosity()
+    try:
+        theirs.set_verbosity(20)
+        first, second = quiet(), quiet()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert theirs.get_verbosity() == 50  # the other one is inside still
+        second.__exit__(None, None, None)
+        assert theirs.get_verbosity() == 20
+    finally:
+        theirs.set_verbosity(before)
+
+
 def test_an_error_is_told_in_its_first_line():
     assert first_line(ValueError("\none\ntwo\n")) == "one"
     assert first_line(KeyboardInterrupt()) == "KeyboardInterrupt"

@@ -373,7 +373,7 @@ def test_published_heads_are_given_as_published(visitor):
     becomes(page, lambda: set(cells.all_inner_texts()), published)
 
 
-@pytest.mark.parametrize("width", [1024, 1120])
+@pytest.mark.parametrize("width", quick_are(1, [1024, 1120]))
 def test_the_verdict_on_a_head_is_read_without_scrolling_beside_the_sidebar(new_visitor, width):
     page = new_visitor(width=width, height=768).open("attention", view="Roles", text="The old dog [MASK] all night.")
     box = page.locator(".roles-scroll")

@@ -59,7 +59,7 @@ def opened(visitor, name: str, **query: str) -> Page:
     return page
 
 
-@pytest.mark.parametrize("name", quick_are(5, PAGES))
+@pytest.mark.parametrize("name", quick_are(3, PAGES))
 def test_nothing_moves_for_who_wants_no_motion(visitor, name):
     visitor.page.emulate_media(reduced_motion="reduce")
     page = visitor.open(name)
@@ -78,7 +78,7 @@ def test_without_motion_a_tour_goes_a_head_at_each_press(visitor):
     expect(page.locator(".att-root")).to_have_attribute("data-head", "3")
 
 
-@pytest.mark.parametrize("name", quick_are(7, PAGES))
+@pytest.mark.parametrize("name", quick_are(4, PAGES))
 def test_every_control_has_room_for_a_finger(new_visitor, name):
     visitor = new_visitor(width=390, height=844)
     page = visitor.open(name)

@@ -77,7 +77,7 @@ def test_only_what_is_explained_is_translated(visitor):
     assert not [word for word in ("pouredø", "barkedø", "Sentenceø") if word in said]
 
 
-@pytest.mark.parametrize(("page", "parameters"), quick_are(4, [
+@pytest.mark.parametrize(("page", "parameters"), quick_are(2, [
     ("attention", {"view": "All heads"}), ("masking", {"view": "Layer by layer"}), ("tasks", {"view": "Entities"}),
     ("family", {"view": "Side by side"}), ("tokens", {"view": "Step by step"}), ("compare", {"view": "Side by side"}),
     ("meaning", {"view": "Sentences"}), ("cls", {"view": "Answer"}), ("code", {"view": "Stages"}), ("class", {}),

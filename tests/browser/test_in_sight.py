@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.waiting import holds
+from tests.cases import quick_are
 
 
 def is_in_sight(page: Page, what: Locator) -> bool:
@@ -94,10 +95,14 @@ def test_the_answer_to_a_click_on_a_chip_of_a_long_text_is_in_sight(new_visitor,
 TOKENS = " ".join(["the dog saw a cat in the garden and"] * 20)
 
 
-@pytest.mark.parametrize("size", [(390, 844), (1440, 900)])
-@pytest.mark.parametrize(("page", "view", "key"), [
-    ("attention", "Step by step", "token"), ("attention", "Through the layers", "token"),
-    ("compare", "Side by side", "at"), ("embeddings", "Neighbours", "token")])
+LONG_ROWS = [("attention", "Step by step", "token"), ("attention", "Through the layers", "token"),
+             ("compare", "Side by side", "at"), ("embeddings", "Neighbours", "token")]
+SIZES = [(390, 844), (1440, 900)]
+
+
+@pytest.mark.parametrize(("page", "view", "key", "size"), quick_are(len(LONG_ROWS), [
+    *((*row, SIZES[n % 2]) for n, row in enumerate(LONG_ROWS)),
+    *((*row, SIZES[1 - n % 2]) for n, row in enumerate(LONG_ROWS))]))
 def test_what_a_long_row_of_chips_chooses_stays_near_it(new_visitor, size, page, view, key):
     visitor = new_visitor(width=size[0], height=size[1])
     row = visitor.open(page, view=view, text=TOKENS, **{key: 150}).locator(".bw-chips").first

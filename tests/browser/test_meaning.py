@@ -10,6 +10,7 @@ from bert_core import TraceRequest, load_engine
 from bert_core.measures.meaning import first_occurrences
 from bert_core.measures.similarity import cosine_to
 from tests.browser.waiting import becomes
+from tests.cases import quick_are
 from ui.views.task_models import examples
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -51,7 +52,7 @@ def test_a_sentence_without_the_word_is_told_so(visitor):
     expect(visitor.page.get_by_text("Your sentence has no “bat”")).to_be_visible()
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", quick_are(1, [390, 1440]))
 def test_map_and_neighbours(new_visitor, width):
     visitor = new_visitor(width=width)
     visitor.open("meaning", text=RIVER, word="bank", view="Map", layer=2)

@@ -7,6 +7,7 @@ from bert_core import load_engine
 from bert_core.tasks import answer, classify, embed, find_entities
 from tests.browser.tables import bar_shows
 from tests.browser.waiting import becomes
+from tests.cases import quick_are
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -31,7 +32,7 @@ def drawn(visitor) -> list[tuple[str, int, int]]:
             for box in visitor.page.locator(".bw-entity").evaluate_all("all => all.map(one => ({...one.dataset}))")]
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", quick_are(1, [390, 1440]))
 def test_entities_are_drawn_where_they_stand(new_visitor, width):
     visitor = new_visitor(width=width)
     visitor.open("tasks", text="Nobody is here.")
@@ -45,7 +46,7 @@ def test_entities_are_drawn_where_they_stand(new_visitor, width):
     visitor.fits()
 
 
-@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("width", quick_are(1, [1440, 390]))
 def test_the_grid_has_the_answer_and_forbids_ends_before_starts(new_visitor, width):
     visitor = new_visitor(width=width)
     visitor.open("tasks", view="Answers", **QUESTION)

@@ -61,7 +61,7 @@ def test_a_network_lost_for_twenty_seconds_is_picked_up_again(visitor):
     visitor.no_traceback()
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(10, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [2, pytest.param(10, marks=pytest.mark.full)])
 def test_tabs_each_keep_their_own(new_visitor, count):
     tabs = [new_visitor() for _ in range(count)]
     texts = [f"Tab {number} has its own [MASK]." for number in range(len(tabs))]

@@ -372,6 +372,13 @@ def test_a_visitors_third_room_ends_the_one_left_longest(rooms, clock):
         assert rooms.teacher_state(*room)
 
 
+def test_who_follows_a_room_that_another_one_ended_is_told():
+    told: list[tuple[str, bool]] = []
+    rooms = Rooms(changed=lambda *news: told.append(news))
+    first, _, _ = (rooms.open("a browser") for _ in range(3))
+    assert told == [(first[0], False)]
+
+
 def test_who_waits_is_told_of_what_is_new_and_of_nothing_else():
     told: list[tuple[str, bool]] = []
     rooms = Rooms(changed=lambda *news: told.append(news))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import urllib.parse
 from types import SimpleNamespace
 
@@ -426,3 +427,12 @@ def test_a_teacher_in_a_second_tab_stops_no_run_of_their_class(monkeypatch):
     assert "Following room" in said(visit("tokens", room=opened[0]))
     assert rested == []
     rooms.registry().close(*opened)
+
+
+def test_a_part_that_cannot_be_hidden_is_said_for_a_while_only(monkeypatch):
+    """The address names it at every later run too."""
+    monkeypatch.setattr(state, "NOTICE_SECONDS", 1.0)
+    at = visit("tokens", hide="foo")
+    assert "“foo” for “hide”" in " ".join(is_ready(at)["lines"])
+    time.sleep(1.0)
+    assert is_ready(at.run())["lines"] == []

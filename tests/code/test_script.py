@@ -14,6 +14,7 @@ import pytest
 from bert_core import script
 from bert_core.load import load_model
 from bert_core.trace import TraceRequest, run_batch
+from tests.cases import quick_are
 from tests.payloads import is_ready, visit
 from ui.views import code
 
@@ -59,8 +60,9 @@ def more_decimals(monkeypatch):
     monkeypatch.setattr(script, "DECIMALS", 9)
 
 
-@pytest.mark.parametrize("form", [code.LINE_BY_LINE, code.ENGINE])
-@pytest.mark.parametrize(("model", "pair", "last"), [("twin-bert", PAIR, "is next"), ("twin-gpt", "", "next")])
+@pytest.mark.parametrize(("model", "pair", "last", "form"), quick_are(2, [
+    ("twin-bert", PAIR, "is next", code.LINE_BY_LINE), ("twin-gpt", "", "next", code.ENGINE),
+    ("twin-bert", PAIR, "is next", code.ENGINE), ("twin-gpt", "", "next", code.LINE_BY_LINE)]))
 def test_script_of_the_page_prints_the_numbers_beside_it(tmp_path, more_decimals, model, pair, last, form):
     at = visit("code", view="Script", text=TEXT, pair=pair, model=model, form=form)
     is_ready(at)
@@ -70,6 +72,14 @@ def test_script_of_the_page_prints_the_numbers_beside_it(tmp_path, more_decimals
     if form == code.ENGINE:  # the script's own process has bert_core.script as it is
         source = f"import bert_core.script\nbert_core.script.DECIMALS = {script.DECIMALS}\n{source}"
     assert_same(run(source, tmp_path), shown)
+
+
+@pytest.mark.parametrize(("text", "pair"), [("The cat sat on the", " "), ("The cat sat on the [SEP]", None)])
+def test_what_comes_next_is_asked_behind_the_last_piece_whatever_specials_follow(tmp_path, more_decimals, text, pair):
+    loaded = load_model("twin-gpt")
+    request = TraceRequest(text, pair, parts=script.PARTS)
+    shown = script.screen_numbers(run_batch(loaded, [request])[0], loaded)
+    assert_same(run(script.write_script(request, loaded), tmp_path), shown)
 
 
 def test_script_carries_masked_positions_over(tmp_path, more_decimals):

@@ -16,6 +16,7 @@ from bert_core.config import BertConfig
 from bert_core.figures import cost as figures
 from bert_core.load import load_model
 from bert_core.measures import cost
+from bert_core.measures.attribution import finish
 from bert_core.measures.cost import (
     Timing,
     activation_memory,
@@ -151,7 +152,7 @@ def test_fit_needs_two_lengths_and_positive_times(lengths, times):
 
 def test_measuring_warms_up_and_counts_its_runs():
     seen = []
-    timed = measure_time(seen.append, (1, 2), repeats=2, budget=5.0)
+    timed = finish(measure_time(seen.append, (1, 2), repeats=2, budget=5.0))
     assert [(one.size, one.runs) for one in timed] == [(1, 2), (2, 2)]
     assert seen == [1, 1, 2, 2, 1]
 
@@ -159,13 +160,13 @@ def test_measuring_warms_up_and_counts_its_runs():
 def test_measuring_stops_at_its_budget(monkeypatch):
     seen, clock = [], itertools.count()
     monkeypatch.setattr(cost.time, "perf_counter", lambda: float(next(clock)))
-    assert measure_time(seen.append, (1, 2, 3), repeats=2, budget=0.0) == []
-    timed = measure_time(seen.append, (1, 2, 3), repeats=2, budget=12.5)  # seconds, of which each run takes three
+    assert finish(measure_time(seen.append, (1, 2, 3), repeats=2, budget=0.0)) == []
+    timed = finish(measure_time(seen.append, (1, 2, 3), repeats=2, budget=4.5))  # seconds, of which each run takes one
     assert [(one.size, one.runs) for one in timed] == [(1, 1), (2, 2), (3, 1)]
 
 
 def test_encoder_is_measured_past_its_position_table(tiny_bert):
-    measured = measure_encoder(load_model(tiny_bert), (8, 16, 64), (1, 2), budget=3.0)
+    measured = finish(measure_encoder(load_model(tiny_bert), TraceRequest(""), (8, 16, 64), (1, 2), budget=3.0))
     assert [(one.size, one.runs) for one in measured.lengths] == [(8, 3), (16, 3), (64, 3)]
     assert [(one.size, one.runs) for one in measured.batches] == [(1, 3), (2, 3)]
     assert "float32" in measured.where

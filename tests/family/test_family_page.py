@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import html
+import itertools
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from bert_core import TraceRequest
 from bert_core.figures import family_claims
 from bert_core.load import load_model
+from bert_core.measures import cost
 from bert_core.measures.cost import Fit, Measured, Timing
 from bert_core.tasks.vocabulary import continuation
 from tests.payloads import said, table_rows, visit
@@ -133,11 +136,44 @@ def test_a_guess_comes_on_top_of_the_layers(model):
     assert "GFLOP of the layers" in words
 
 
+def of(model: str) -> TraceRequest:
+    """What asks for a model's measurement."""
+    return TraceRequest("", model=model)
+
+
+def test_nobody_else_computes_in_a_pass_that_is_timed(monkeypatch, nothing_measured):
+    """A class that types made the lengths up to twice as slow, for everyone who looked after that."""
+    engine, inside, together = state.engine(), [], []
+
+    def timed(model, *inputs):
+        inside.append(threading.current_thread())
+        hidden = encode(model, *inputs)
+        time.sleep(0.002)  # time for another pass to begin in
+        together.append(len(inside))
+        inside.pop()
+        return hidden
+
+    encode = cost.bert.encode
+    monkeypatch.setattr(cost.bert, "encode", timed)
+    monkeypatch.setattr(family_cost, "LENGTHS", (8, 16))
+    monkeypatch.setattr(family_cost, "BATCHES", (1, 2))
+    with ThreadPoolExecutor(2) as pool:
+        typed = [pool.submit(engine.run, TraceRequest(f"the dog saw {n} cats", model="twin-bert"), f"{n}", False)
+                 for n in range(12)]
+        measured = family_cost._measure(of("twin-bert"))
+        for one in typed:
+            one.result(60)
+    assert [one.size for one in measured.lengths] == [8, 16]
+    assert len(together) >= 12
+    assert set(together) == {1}
+
+
 def test_measurements_are_bounded(monkeypatch, nothing_measured):
-    monkeypatch.setattr(family_cost, "measure_encoder", lambda loaded, *_: loaded)
+    made = itertools.count()
+    monkeypatch.setattr(family_cost.state, "call", lambda *_: next(made))
     for n in range(family_cost.MOST_KEPT + 2):
-        assert family_cost._measure(f"model {n}", n) == n
-    assert family_cost._measure("model 3", "again") == 3
+        assert family_cost._measure(of(f"model {n}")) == n
+    assert family_cost._measure(of("model 3")) == 3
     assert list(family_cost._kept().by_model) == [f"model {n}" for n in range(2, family_cost.MOST_KEPT + 2)]
 
 
@@ -151,22 +187,21 @@ def test_two_measure_one_after_the_other_and_share_what_was_found(monkeypatch, n
             both_wait.set()
         return contextlib.nullcontext()
 
-    def slow(loaded, *_):
-        inside.append(loaded)
+    def slow(_steps, request, *_):
+        inside.append(request.model)
         most.append(len(inside))
         began.set()
         assert both_wait.wait(60)
-        inside.remove(loaded)
-        return loaded
+        inside.remove(request.model)
+        return request.model
 
     monkeypatch.setattr(family_cost.st, "spinner", say)
-    monkeypatch.setattr(family_cost, "measure_encoder", slow)
+    monkeypatch.setattr(family_cost.state, "call", slow)
     with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(family_cost._measure, "one", "first")
+        first = pool.submit(family_cost._measure, of("one"))
         assert began.wait(60)
-        same = pool.submit(family_cost._measure, "one", "again")
-        other = pool.submit(family_cost._measure, "two", "other")
-        assert [one.result(60) for one in (first, same, other)] == ["first", "first", "other"]
+        same, other = (pool.submit(family_cost._measure, of(name)) for name in ("one", "two"))
+        assert [one.result(60) for one in (first, same, other)] == ["one", "one", "two"]
     assert most == [1, 1]
     assert len(waiting) == 2
 
@@ -198,9 +233,9 @@ def test_who_measures_lets_others_draw(monkeypatch, nothing_measured):
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(_draws, turns).result(10)
 
-    monkeypatch.setattr(family_cost, "measure_encoder", drawn_meanwhile)
+    monkeypatch.setattr(family_cost.state, "call", drawn_meanwhile)
     with turns.one():
-        assert family_cost._measure("one", None) is True
+        assert family_cost._measure(of("one")) is True
         assert turns.held
 
 
@@ -211,10 +246,10 @@ def _draws(turns: Turns) -> bool:
 
 
 def test_a_measurement_that_fails_lets_the_next_one_in(monkeypatch, nothing_measured):
-    monkeypatch.setattr(family_cost, "measure_encoder", lambda *_: 1 / 0)
+    monkeypatch.setattr(family_cost.state, "call", lambda *_: 1 / 0)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            family_cost._measure("one", None)
+            family_cost._measure(of("one"))
     assert not family_cost._kept().lock.locked()
 
 

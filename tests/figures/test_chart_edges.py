@@ -15,6 +15,15 @@ from bert_core.measures.cost import Fit, Timing, activation_memory, forward_work
 from bert_core.measures.meaning import ByLayer, Occurrence
 from bert_core.measures.similarity import RandomPairs
 
+
+def test_quotation_marks_stay_what_they_are_and_markup_does_not():
+    """Plotly reads no entity for a quotation mark: it would show its letters."""
+    assert theme.escape('"so" it\'s <b> & more') == '"so" it\'s &lt;b&gt; &amp; more'
+    told = finetune.space_figure(np.eye(3), np.array([0, 0, 1]), ['say "a"', "b"], ['"no"', "<i>", "c"])
+    assert told.data[0].name == 'say "a"'
+    assert list(told.data[0].text) == ['"no"', "&lt;i&gt;"]
+
+
 # --- theme ---------------------------------------------------------------------
 
 
@@ -70,7 +79,7 @@ def test_counts_of_the_confusion_are_under_the_pointer_and_the_classes_on_their_
 
 def test_each_doubling_of_the_passes_takes_the_same_room_from_nought_on():
     assert finetune.along(np.array([0, 1, 3, 7])).tolist() == [0, 1, 2, 3]
-    figure = finetune.accuracy_figure([], {}, 0.25, 3)
+    figure = finetune.accuracy_figure([], {}, ("chance", 0.25), 3)
     assert tuple(figure.layout.xaxis.tickvals) == pytest.approx((0, 1, np.log2(3), 2))
     assert figure.layout.xaxis.range == pytest.approx((-0.04, 2.04))
     assert tuple(figure.layout.yaxis.range) == (0, 1.04)  # all right is in sight

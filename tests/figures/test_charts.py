@@ -267,9 +267,9 @@ def test_the_poll_has_shares_and_probabilities_side_by_side():
 
 
 def test_labels_that_would_overlap_are_joined_and_no_others():
-    assert finetune.named_levels({"words": 0.8, "lstm": 0.7}, 0.25) == [
+    assert finetune.named_levels({"words": 0.8, "lstm": 0.7}, ("chance", 0.25)) == [
         ("bag of words 80 %", 0.8), ("LSTM 70 %", 0.7), ("chance 25 %", 0.25)]
-    assert finetune.named_levels({"words": 0.5, "lstm": 0.8}, 0.46) == [
+    assert finetune.named_levels({"words": 0.5, "lstm": 0.8}, ("chance", 0.46)) == [
         ("LSTM 80 %", 0.8), ("", 0.5), ("bag of words 50 %, chance 46 %", 0.46)]
 
 

@@ -334,6 +334,15 @@ def test_a_full_disk_is_said_and_leaves_no_folder(desk, monkeypatch):
         start(desk, "ann")
     assert not list(desk.root.iterdir())
     assert not len(desk)
+    monkeypatch.undo()
+    going = start(desk, "ann")
+    sent = []
+    monkeypatch.setattr(RunFolder, "write", full)
+    monkeypatch.setattr(desk, "_send", sent.append)
+    with pytest.raises(ValueError, match="No space left on device"):
+        start(desk, "ann")
+    assert sent == []  # the run that was going goes on
+    assert desk.owns("ann", going)
     RunFolder(desk.root).set_status(Status("running"))  # neither the trainer nor the keeper ends by it
 
 

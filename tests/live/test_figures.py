@@ -70,7 +70,7 @@ def test_the_learning_rate_is_drawn_as_it_was():
 
 def test_fine_tuning_stands_beside_both_baselines_and_chance():
     run = finetune.WayCurve("full", "Everything", np.array([0, 1]), np.array([0.25, 0.9]))
-    figure = finetune.accuracy_figure([run], {"words": 0.7, "lstm": 0.6}, 0.25, 4)
+    figure = finetune.accuracy_figure([run], {"words": 0.7, "lstm": 0.6}, ("chance", 0.25), 4)
     assert [shape.y0 for shape in figure.layout.shapes] == [0.7, 0.6, 0.25]
     assert list(figure.data[0].y) == [0.25, 0.9]
 
@@ -78,7 +78,7 @@ def test_fine_tuning_stands_beside_both_baselines_and_chance():
 def test_every_way_is_drawn_at_its_epochs_on_one_axis():
     runs = [finetune.WayCurve("full", "Everything", np.arange(5), np.linspace(0.2, 0.9, 5)),
             finetune.WayCurve("frozen", "Head only", np.arange(41), np.linspace(0.2, 0.8, 41))]
-    figure = finetune.accuracy_figure(runs, {}, 0.25, 40)
+    figure = finetune.accuracy_figure(runs, {}, ("chance", 0.25), 40)
     ticks = dict(zip(figure.layout.xaxis.ticktext, figure.layout.xaxis.tickvals, strict=True))
     assert list(ticks) == ["0", "1", "2", "3", "4", "6", "10", "20", "40"]
     for trace, run in zip(figure.data, runs, strict=True):
@@ -87,11 +87,12 @@ def test_every_way_is_drawn_at_its_epochs_on_one_axis():
         assert "epoch %{customdata}" in trace.hovertemplate
     assert figure.data[1].x[-1] == ticks["40"] <= figure.layout.xaxis.range[1]
     assert np.all(np.diff(figure.data[1].x) > 0)
-    assert list(finetune.accuracy_figure(runs[:1], {}, 0.25, 4).layout.xaxis.ticktext) == ["0", "1", "2", "3", "4"]
+    short = finetune.accuracy_figure(runs[:1], {}, ("chance", 0.25), 4)
+    assert list(short.layout.xaxis.ticktext) == ["0", "1", "2", "3", "4"]
 
 
 def test_levels_at_one_height_share_one_label():
-    found = finetune.named_levels({"words": 0.5, "lstm": 0.51}, 0.5)
+    found = finetune.named_levels({"words": 0.5, "lstm": 0.51}, ("chance", 0.5))
     assert [value for _, value in found] == [0.51, 0.5, 0.5]
     assert [label for label, _ in found] == ["", "", "LSTM 51 %, bag of words 50 %, chance 50 %"]
 

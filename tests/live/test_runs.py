@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -106,7 +107,13 @@ def test_each_way_leaves_alone_what_it_should(tiny_bert, tmp_path, way, still):
     assert all(torch.equal(untouched.model.weights[n], base.model.weights[n]) for n in names)
 
 
-def test_preparing_goes_in_pieces_and_shows_nothing_half_done(tiny_bert, tmp_path):
+@pytest.fixture
+def nothing_kept(monkeypatch):
+    """No split has been compared before."""
+    monkeypatch.setattr(baselines, "_kept", OrderedDict())
+
+
+def test_preparing_goes_in_pieces_and_shows_nothing_half_done(tiny_bert, tmp_path, nothing_kept):
     folder = folder_at(tmp_path / "run", train_tsv=write_rows(ROWS[:6]), test_tsv=write_rows(ROWS[6:]))
     run = FinetuneRun(FinetuneSpec("own", "frozen", epochs=1, batch=4, base=tiny_bert), folder)
     pieces = 0
@@ -129,6 +136,35 @@ def test_the_last_step_is_done_when_its_epoch_is_on_disk(tiny_bert, tmp_path):
         run.advance()
     assert folder.frames() == (0, 1)
     assert "bert.pooler.dense.weight" in folder.moves(1)
+
+
+def in_the_end(pieces):
+    """What a generator returns, and how often it paused."""
+    pauses = 0
+    while True:
+        try:
+            next(pieces)
+        except StopIteration as end:
+            return end.value, pauses
+        pauses += 1
+
+
+def test_a_second_run_on_the_same_split_waits_for_no_baseline(nothing_kept):
+    first, pauses = in_the_end(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=0))
+    again, none = in_the_end(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=0))
+    assert pauses > baselines.LSTM_EPOCHS
+    assert none == 0
+    assert all(np.array_equal(first[name], again[name]) for name in ("words", "lstm"))
+    assert in_the_end(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=1))[1] > 0
+    assert in_the_end(baselines.both(tables.dataset("own", ROWS[:4], ROWS[4:]), seed=0))[1] > 0
+
+
+def test_no_more_than_the_last_few_splits_are_kept(nothing_kept, monkeypatch):
+    monkeypatch.setattr(baselines, "MAX_KEPT", 2)
+    data = tables.dataset("own", ROWS[:6], ROWS[6:])
+    for seed in (0, 1, 0, 2):  # 0 was used after 1
+        in_the_end(baselines.both(data, seed))
+    assert [in_the_end(baselines.both(data, seed))[1] > 0 for seed in (0, 1)] == [False, True]
 
 
 @pytest.mark.parametrize(("words", "epochs"), [(2_000, 30), (30_000, 10), (10**6, 3)])

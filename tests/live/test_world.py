@@ -1,5 +1,6 @@
 """The shipped text is what its grammar tells, and the levels beside a run are what they claim."""
 
+import dataclasses
 import tomllib
 from collections import Counter
 
@@ -67,6 +68,23 @@ def test_levels_by_hand():
     expected = -np.mean([np.log((counts[i] + 1) / (total + size)) for i in (b, c, a)])
     assert found.unigram_loss == pytest.approx(expected)
     assert found.best == found.lookup
+
+
+def test_what_the_vocabulary_lacks_is_nobodys_guess():
+    """No gap hides [UNK], so who says it is never right; of two thousand ideographs it is the commonest piece."""
+    lesson = small_lesson()
+    unknown = lesson.special.unk
+    mixed = dataclasses.replace(lesson, train=tuple(
+        [[n for piece in sentence for n in (unknown, piece, unknown)] for sentence in doc] for doc in lesson.train))
+    a, b = (lesson.tokenizer.token_to_id(x) for x in "ab")
+    special = lesson.special
+    ids = np.array([special.cls, a, b, a, special.sep])
+    corrupted = pairs.Corrupted(ids, np.array([1, 2]), np.array([a, b]), np.zeros(len(ids)))
+    seen = [pairs.Seen(Example(ids, 5, 0, 0), corrupted)]
+    found, alone = levels.levels(mixed, seen), levels.levels(lesson, seen)
+    assert found.commonest == 0.5
+    assert found.unigram_loss == pytest.approx(alone.unigram_loss)
+    assert not any(unknown in guesses for guesses in levels.neighbour_table(mixed).values())
 
 
 @pytest.mark.parametrize(("raw", "says"), [

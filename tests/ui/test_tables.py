@@ -77,9 +77,26 @@ def test_where_a_change_arrives_and_how_tokens_compare_are_tables_too():
     assert [row[0] for row in table[1:]] == ["1 a", "2 dog", "3 ran", "4 ."]
 
 
+def layouts(at) -> list[dict]:
+    """Layout of every chart of the page, as the browser gets it."""
+    return [json.loads(chart.proto.spec)["layout"] for chart in at.get("plotly_chart")]
+
+
+def test_words_that_are_numbers_are_names_on_every_axis():
+    """Streamlit takes out the template in which plotly.py says so; a third of such words made an axis of numbers."""
+    at = visit("family", view="Side by side", text="In 1990, 12 of 30 came, 5 left.")
+    is_ready(at)
+    maps = [layout for layout in layouts(at) if layout["yaxis"].get("autorange") == "reversed"]
+    assert len(maps) == 2
+    for layout in layouts(at):
+        assert layout["autotypenumbers"] == "strict"
+    for layout in maps:
+        assert (layout["xaxis"]["type"], layout["yaxis"]["type"]) == ("category", "category")
+
+
 def test_a_chart_is_named_by_its_table_or_by_what_stands_for_one():
     def names(at) -> list[str]:
-        return [json.loads(chart.proto.spec)["layout"]["meta"]["name"] for chart in at.get("plotly_chart")]
+        return [layout["meta"]["name"] for layout in layouts(at)]
 
     assert names(visit("cls", view="Change a word", text="A warm film.", changed="A cold film.")) == [
         "Where the change arrives"]

@@ -14,7 +14,7 @@ from bert_core.figures.attention import heads_payload, places_payload
 from bert_core.measures.attention import SEGMENT_FILTERS, SPECIALS, MapOptions, far_words
 from bert_core.measures.head_places import head_places
 from bert_core.trace import Array, TraceRequest
-from ui import components, controls, state
+from ui import chips, components, controls, state
 from ui.state import Here
 
 VIEWS = ("All heads", "Through the layers", "Step by step", "Roles", "Act", "Attribution", "bertviz", "Export")
@@ -44,7 +44,7 @@ def opened(here: Here) -> tuple[int, int]:
     """0-based layer and head that the address names, counted from 1 there."""
     layers, heads = sizes(here)
     layer, head = state.shared(first_head, here.model)
-    return state.param("layer", place_of(layers), layer), state.param("head", place_of(heads), head)
+    return state.param("layer", chips.place(layers, 1), layer), state.param("head", chips.place(heads, 1), head)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -58,18 +58,6 @@ def first_head(model: str) -> tuple[int, int]:
     scores = far_words(trace.attention_probs, np.asarray(trace.encoding.special, dtype=bool))
     layer, head = np.unravel_index(int(scores.argmax()), scores.shape)
     return int(layer), int(head)
-
-
-def place_of(count: int):
-    """Parser of a place counted from 1; ValueError if it isn't there."""
-
-    def parse(raw: str) -> int:
-        value = int(raw[:6])
-        if not 1 <= value <= count:
-            raise ValueError(f"{value} is outside 1 to {count}")
-        return value - 1
-
-    return parse
 
 
 def all_heads(here: Here) -> None:

@@ -23,10 +23,10 @@ ELSEWHERE = "Where else are these neurons strong?"
 def draw(here: Here) -> None:
     """One head for one query token, or why this model's steps can't be seen; the neurons while their step is open."""
     layer, head = attention.opened(here)
-    step = state.param("step", attention.place_of(STEPS), 0)
+    step = state.param("step", chips.place(STEPS, 1), 0)
     wide = step == STEPS - 1
     trace = state.trace(here.request(parts=PARTS + feed_forward.PARTS if wide else PARTS))
-    query = state.param("token", _position(len(trace)), chips.first_choice(trace.encoding))
+    query = state.param("token", chips.place(len(trace)), chips.first_choice(trace.encoding))
     loaded = state.loaded(here.model)
     try:
         arrays = _arrays(head_steps(trace, loaded, layer, head, query))
@@ -69,16 +69,6 @@ def _elsewhere(model: str, layer: int, numbers: list[int]) -> list[list[neurons.
 @st.cache_resource(max_entries=4, show_spinner="Reading the shipped sentences …")
 def _activations(model: str, layer: int) -> neurons.Activations:
     return neurons.corpus_activations(state.engine(), model, layer)
-
-
-def _position(count: int) -> Callable[[str], int]:
-    def parse(raw: str) -> int:
-        value = int(raw[:6])
-        if not 0 <= value < count:
-            raise ValueError(f"{value} is outside 0 to {count - 1}")
-        return value
-
-    return parse
 
 
 def _receive(layers: int, heads: int, tokens: int) -> Callable[[Mapping[str, Any]], None]:

@@ -16,13 +16,15 @@ from bert_core.measures import compare
 from bert_core.measures.compare import Question, Readers
 from bert_core.tokenizer import MASK, Encoding, Tokenizer
 from bert_core.trace import Trace, TraceRequest
-from ui import chips, controls, notices, state
+from ui import chips, controls, follow, notices, state
 from ui.state import DEFAULT_TEXT, Here
 
 ROOT = Path(__file__).resolve().parents[2]
 TWINS = {"masked": "twin-bert", "left": "twin-gpt", "right": "twin-rtl"}
 #: The word behind the gap of the sentence that a new visitor sees.
 DEFAULT_WORD = "book"
+#: The word behind a gap, the tokens with that gap, and its place among them, as the last run had them.
+_GIVEN_FOR = "_behind_which"
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,8 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
     word, guesses = question.word, controls.GUESSES
     if is_gap:
         with next(columns):
-            word = _behind_the_mask(here, state.loaded(readers.masked).tokenizer)
+            _forget_another_gaps_word(encoding.tokens, place)
+            word = _behind_the_mask(question, state.loaded(readers.masked).tokenizer)
         question = with_word(question, word) if word else question
     if with_guesses:
         with next(columns):
@@ -155,9 +158,20 @@ def with_word(question: Question, word: str) -> Question:
     return replace(question, pair=pair, end=end)
 
 
-def _behind_the_mask(here: Here, tokenizer: Tokenizer) -> str:
+def _forget_another_gaps_word(tokens: Sequence[str], place: int) -> None:
+    """Before the word's widget: what was given for another gap, or another sentence, is not behind this one."""
+    before = st.session_state.get(_GIVEN_FOR)
+    given = st.session_state.get("behind", st.query_params.get("behind", ""))
+    if before is not None and given and given == before[0]:
+        is_same = before[2] == place if before[1] == tokens else follow.moved(before[1], tokens).get(before[2]) == place
+        if not is_same:
+            st.session_state["behind"] = given = ""
+    st.session_state[_GIVEN_FOR] = (given, tokens, place)
+
+
+def _behind_the_mask(question: Question, tokenizer: Tokenizer) -> str:
     """What the visitor says the gap hides, '' for what is no word; for the first sentence it is known."""
-    known = DEFAULT_WORD if here.text == DEFAULT_TEXT else ""
+    known = DEFAULT_WORD if (question.text, question.sequence) == (DEFAULT_TEXT, 0) else ""
     typed = controls.text("Word behind the gap", "behind", max_chars=60, placeholder=known or "unknown",
                           help="With it the page can say what each reader gives the true word.")
     word = " ".join(typed.split()) or known

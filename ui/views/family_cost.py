@@ -24,6 +24,7 @@ from bert_core.measures.cost import (
     measure_encoder,
 )
 from bert_core.model import Model
+from bert_core.request import TraceRequest
 from bert_core.sizes import is_counted
 from ui import components, controls, notices, shell, state
 from ui.state import Here
@@ -116,7 +117,7 @@ def _time(here: Here, loaded: Loaded) -> None:
         notices.note("Nothing measured yet for this model on this machine; “Measure now” takes about "
                      f"{BUDGET:.0f} seconds.")
         return
-    measured = _measure(here.model, loaded)
+    measured = state.or_stop(lambda: _measure(TraceRequest("", model=here.model)))
     st.session_state.pop(_ASKED, None)
     fit = measured.fit
     cross = f"{fit.crossover:,.0f} tokens" if fit.crossover < 1e6 else "no length that matters: no n² was seen"
@@ -157,14 +158,15 @@ def _kept() -> _Kept:
     return _Kept({}, threading.Lock())
 
 
-def _measure(name: str, loaded: Loaded) -> Measured:
-    """The kept measurement, or a new one that pushes out the oldest; others draw meanwhile."""
+def _measure(request: TraceRequest) -> Measured:
+    """The kept measurement of its model, or a new one that pushes out the oldest; others draw meanwhile."""
+    name = request.model or ""
     by_model = _kept().by_model
     if (found := by_model.get(name)) is not None:  # another thread may push it out meanwhile
         return found
     with TURNS.away(), _alone(), st.spinner("Measuring …"):
         if name not in by_model:
-            by_model[name] = measure_encoder(loaded, LENGTHS, BATCHES, BUDGET)
+            by_model[name] = state.call(measure_encoder, request, LENGTHS, BATCHES, BUDGET)
             for oldest in list(by_model)[:-MOST_KEPT]:
                 del by_model[oldest]
         return by_model[name]

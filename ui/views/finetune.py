@@ -13,7 +13,7 @@ from bert_core.figures import theme
 from bert_core.measures import classification
 from bert_core.training.live import classifier
 from bert_core.training.live.specs import FinetuneSpec
-from bert_core.training.live.tables import Dataset, shipped_task, task_words
+from bert_core.training.live.tables import MAX_TEXT, Dataset, shipped_task, task_words
 from ui import components, controls, notices, rooms, state, tables, training
 from ui.training import RunView
 from ui.views import finetune_more, finetune_table, task_models
@@ -22,7 +22,6 @@ from ui.views import finetune_runs as runs
 RUN = "tune"
 WAYS = {"Everything": "full", "Last two layers": "last", "Head only": "frozen", "From scratch": "scratch"}
 OWN = "Your own table"
-MAX_SENTENCE = 300
 #: Sentences of each class that are shown before the first run.
 SHOWN_SENTENCES = 3
 
@@ -172,8 +171,7 @@ def accuracy(together: list[RunView], newest: RunView) -> None:
     name, value = without_reading(data)
     rows.append((name, "", value))
     longest = max(runs.epochs_of(one) for one in together)
-    figure = figures.accuracy_figure(curves, baselines, value, longest)
-    figure.for_each_annotation(lambda level: level.update(text=level.text.replace("chance", name)))
+    figure = figures.accuracy_figure(curves, baselines, (name, value), longest)
     components.chart(figure, "tune_accuracy", "Right on the test set by epoch")
     st.html(f'<p class="bw-small">{within_chance(len(data.test))}</p>')
     tables.show_growing(tables.Numbers("Right on the test set", ("way", "epoch", "right on the test set"), rows))
@@ -214,7 +212,7 @@ def keep_epoch(key: str, latest: str) -> None:
 
 def try_out(run: RunView) -> None:
     """One sentence at any epoch."""
-    text = controls.text("Try a sentence", runs.sentence_key(run), runs.example(run), MAX_SENTENCE)
+    text = controls.text("Try a sentence", runs.sentence_key(run), runs.example(run), MAX_TEXT)
     epoch = epoch_of(run)
     if not run.folder.frames():
         return

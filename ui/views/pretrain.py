@@ -17,7 +17,7 @@ from bert_core.training.live import film as filming
 from bert_core.training.live.folder import NoFrame, RunFolder
 from bert_core.training.live.specs import MAX_WORK_SECONDS, PretrainSpec
 from bert_core.training.live.text import check_text, decode_text, example, shipped_text
-from ui import components, controls, notices, rooms, state, training, uploads
+from ui import chips, components, controls, notices, rooms, state, training, uploads
 from ui.training import RunView
 from ui.views import pretrain_curves, pretrain_runs
 
@@ -241,7 +241,7 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
         "words": list(shots[0].words), "groups": list(shots[0].groups), "layer": layer, "head": head,
         "cut": shots[0].gaps_cut,
     }
-    frame = state.param("frame", lambda raw: _below(raw, len(shots)), None)
+    frame = state.param("frame", chips.place(len(shots)), None)
     if frame is not None:
         header["frame"] = frame
     attention = quantise16(np.stack([s.attention for s in shots]))
@@ -271,15 +271,8 @@ def cut_line(one: filming.Shot) -> str:
 
 def controls_of_film(spec: PretrainSpec) -> tuple[int, int]:
     """0-based layer and head that the map shows."""
-    layer = state.param("layer", lambda raw: _below(raw, spec.layers, 1), 0)
-    return layer, state.param("head", lambda raw: _below(raw, spec.heads, 1), 0)
-
-
-def _below(raw: str, count: int, base: int = 0) -> int:
-    value = int(raw) - base
-    if not 0 <= value < count:
-        raise ValueError(f"{raw} is not there")
-    return value
+    layer = state.param("layer", chips.place(spec.layers, 1), 0)
+    return layer, state.param("head", chips.place(spec.heads, 1), 0)
 
 
 def keep(message: dict, frames: int, spec: PretrainSpec) -> None:

@@ -14,7 +14,6 @@ from bert_core.training.corruption import OUTCOMES
 from bert_core.training.live import pairs
 from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.specs import PretrainSpec
-from bert_core.training.live.text import learn_vocabulary, shipped_text, split_text
 from bert_core.training.packing import IS_NEXT, NO_PAIR
 from ui import components, controls, notices, tables
 from ui.training import RunView
@@ -120,8 +119,7 @@ def numbers(shown: list[RunCurves]) -> None:
 @st.cache_resource(show_spinner="Reading the text …", max_entries=4)
 def lesson(path: str, _folder: RunFolder | None, own: bool) -> pairs.Lesson:
     """The text of a run as piece ids, to show what its steps saw."""
-    text = split_text((_folder.read_text("text.txt") if own and _folder else None) or shipped_text())
-    return pairs.make_lesson(text, learn_vocabulary(text.train))
+    return pairs.lesson_of(_folder.read_text("text.txt") if own and _folder else None)
 
 
 def batch(run: RunView | None, spec: PretrainSpec) -> None:

@@ -125,7 +125,6 @@ class TrainingDesk:
             if self._closing.is_set():
                 raise ValueError("the server is stopping; nothing is trained any more")
             self._running_process()
-            self._stop_running(owner)
             run_id = secrets.token_hex(16)
             folder = RunFolder(self.root / run_id)
             try:
@@ -137,6 +136,7 @@ class TrainingDesk:
             except OSError as error:
                 shutil.rmtree(folder.path, ignore_errors=True)
                 raise ValueError(f"the server can't keep the run's files now ({error.strerror})") from None
+            self._stop_running(owner)  # not before the new one can be kept
             folder.set_status(Status("waiting"))
             self._entries[run_id] = Entry(folder, owner, spec.kind, {owner}, owner)
             self._send({"do": "start", "run": run_id, "folder": str(folder.path), "play": play})

@@ -21,7 +21,7 @@ from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.pairs import MAX_TOKENS
 from bert_core.training.live.pretraining import config_of, start_of
 from bert_core.training.live.specs import PretrainSpec
-from bert_core.training.live.text import learn_vocabulary, shipped_text, split_text
+from bert_core.training.live.text import learn_vocabulary, shipped_split
 from bert_core.training.live.world import read_world
 
 #: Guesses for a gap; words on the map, and of the small world so many of each kind.
@@ -70,6 +70,12 @@ def tokenizer_of(text: str) -> Tokenizer:
     return Tokenizer(FastTokenizer.from_str(text), MAX_TOKENS, _SPECIALS)
 
 
+@lru_cache(maxsize=1)
+def shipped_tokenizer() -> Tokenizer:
+    """The tokenizer of runs on the shipped text."""
+    return Tokenizer(learn_vocabulary(shipped_split().train), MAX_TOKENS, _SPECIALS)
+
+
 def load_frame(config: BertConfig, weights: dict[str, Tensor], tokenizer: Tokenizer, name: str) -> Loaded:
     """A checkpoint as a model that traces can be run on."""
     model = build(config, weights, torch.float32, "cpu")
@@ -78,9 +84,8 @@ def load_frame(config: BertConfig, weights: dict[str, Tensor], tokenizer: Tokeni
 
 def frame_zero(spec: PretrainSpec) -> Loaded:
     """The random start of a run on the shipped text that nobody has begun yet."""
-    vocabulary = learn_vocabulary(split_text(shipped_text()).train)
-    config = config_of(spec, vocabulary.get_vocab_size())
-    tokenizer = Tokenizer(vocabulary, MAX_TOKENS, _SPECIALS)
+    tokenizer = shipped_tokenizer()
+    config = config_of(spec, tokenizer.vocab_size)
     return load_frame(config, start_of(spec, config.vocab_size), tokenizer, "step 0")
 
 

@@ -20,7 +20,7 @@ from bert_core.config import BertConfig
 from bert_core.load import Loaded, load_model
 from bert_core.model import Inputs, Model
 from bert_core.tokenizer import Tokenizer
-from bert_core.training.live.baselines import bag_of_words, lstm
+from bert_core.training.live import baselines
 from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.specs import FinetuneSpec
 from bert_core.training.live.tables import Dataset, dataset, read_pieces, read_rows, shipped_task
@@ -167,10 +167,7 @@ class FinetuneRun:
         self._encode(base)
         self._weigh(start_weights(base, self.config, self.spec))
         yield
-        found = bag_of_words(self.data, self.spec.seed)
-        yield
-        read = yield from lstm(self.data, self.spec.seed)
-        self.folder.set_arrays("baselines", {"words": found, "lstm": read})
+        self.folder.set_arrays("baselines", (yield from baselines.both(self.data, self.spec.seed)))
         self.features: dict[str, Tensor] = {}
         if self.spec.way == "frozen":
             train = yield from self._cls("train")

@@ -42,6 +42,7 @@ class Levels(NamedTuple):
 def levels(lesson: Lesson, pairs: Sequence[Seen]) -> Levels:
     """Measure the three levels on held-out pairs."""
     counts = Counter(piece for doc in lesson.train for sentence in doc for piece in sentence)
+    del counts[lesson.special.unk]  # no gap hides it
     total, size = sum(counts.values()), lesson.tokenizer.get_vocab_size()
     commonest = counts.most_common(1)[0][0]
     table = neighbour_table(lesson)
@@ -61,7 +62,8 @@ def neighbour_table(lesson: Lesson) -> dict[tuple[int, int], Counter]:
     for doc in lesson.train:
         for sentence in doc:
             for left, piece, right in _triples(sentence):
-                table[left, right][piece] += 1
+                if piece != lesson.special.unk:
+                    table[left, right][piece] += 1
     return dict(table)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from tokenizers import Tokenizer
 
 from bert_core.training.corruption import Corrupted, corrupt
 from bert_core.training.live.specs import SPLITS, PretrainSpec
-from bert_core.training.live.text import Text
+from bert_core.training.live.text import Text, learn_vocabulary, shipped_split, split_text
 from bert_core.training.objectives import Batch, Objective, Sample
 from bert_core.training.packing import IS_NEXT, NO_PAIR, NOT_NEXT, Example, Special
 
@@ -66,6 +67,21 @@ def make_lesson(text: Text, tokenizer: Tokenizer) -> Lesson:
         return tuple([e.ids for e in tokenizer.encode_batch(d, add_special_tokens=False)] for d in part)
 
     return Lesson(tokenizer, Special.of(tokenizer), encoded(text.train), encoded(text.held_out))
+
+
+@lru_cache(maxsize=1)
+def shipped_lesson() -> Lesson:
+    """The shipped stories with their own vocabulary: most runs of a trainer begin with them."""
+    split = shipped_split()
+    return make_lesson(split, learn_vocabulary(split.train))
+
+
+def lesson_of(text: str | None) -> Lesson:
+    """A text as piece ids, with its own vocabulary; without one the shipped text."""
+    if text is None:
+        return shipped_lesson()
+    split = split_text(text)
+    return make_lesson(split, learn_vocabulary(split.train))
 
 
 #: Draws of a sentence that does not follow; two sentences in all have none.

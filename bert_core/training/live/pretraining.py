@@ -14,15 +14,13 @@ from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.levels import levels
 from bert_core.training.live.pairs import (
     MAX_TOKENS,
-    Lesson,
     held_out_pairs,
-    make_lesson,
+    lesson_of,
     scored,
     seen_at,
     to_batch,
 )
 from bert_core.training.live.specs import PretrainSpec
-from bert_core.training.live.text import learn_vocabulary, shipped_text, split_text
 from bert_core.training.objectives import Batch, Losses, losses
 from bert_core.training.optim import adamw, clip_gradients, learning_rate_factor, set_learning_rate
 from bert_core.training.start import random_weights, shapes
@@ -91,12 +89,6 @@ def joint_loss(found: Losses) -> Tensor:
     return loss + found.nsp / found.pairs if found.pairs else loss
 
 
-def make_shipped_lesson(text: str | None = None) -> Lesson:
-    """The shipped text (or another) as piece ids, with its own vocabulary."""
-    split = split_text(shipped_text() if text is None else text)
-    return make_lesson(split, learn_vocabulary(split.train))
-
-
 class PretrainRun:
     """See `worker.Run`: prepared once, then stepped until it is done.
 
@@ -107,7 +99,7 @@ class PretrainRun:
 
     def __init__(self, spec: PretrainSpec, folder: RunFolder) -> None:
         self.spec, self.folder, self.step, self.steps = spec, folder, 0, spec.steps
-        self.lesson = make_shipped_lesson(folder.read_text("text.txt") if spec.text == "own" else None)
+        self.lesson = lesson_of(folder.read_text("text.txt") if spec.text == "own" else None)
         vocabulary = self.lesson.tokenizer.get_vocab_size()
         config = config_of(spec, vocabulary)
         self.weights = {n: t.requires_grad_() for n, t in start_of(spec, vocabulary).items()}

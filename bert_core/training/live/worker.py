@@ -267,8 +267,11 @@ def be_modest() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     import torch
 
+    from bert_core.training.live.uncompiled import spare_the_compiler
+
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
+    spare_the_compiler()
 
 
 def main() -> None:
