@@ -43,8 +43,11 @@ def qr_code(text: str, label: str) -> str:
     return f'<img class="bw-qr" alt="{html.escape(label, quote=True)}" src="data:image/svg+xml,{data}">'
 
 
-def _local_only(address: str) -> bool:
-    return urllib.parse.urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1", None)
+def _say_if_local(address: str) -> None:
+    """Nobody else's telephone opens an address of this computer's own."""
+    if urllib.parse.urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1", None):
+        notices.note("This address works on this computer only. For a class, start with “make run ADDRESS=0.0.0.0” and "
+                     "open the page by this computer's address in the network (docs/deploy.md).")
 
 
 # --- the room ----------------------------------------------------------------
@@ -107,8 +110,7 @@ def _teach(here: Here) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         draw(f'<p class="bw-code">{html.escape(code)}</p>', qr_code(address, f"Join room {code}"), small(address))
-        if _local_only(address):
-            notices.note("This address works on this computer only; docs/deploy.md says how to open it to a class.")
+        _say_if_local(address)
         with st.expander("Teacher's key"):
             draw(small("Whoever has it controls the room. Keep it to take control again after a reload."))
             st.code(key, language=None)
@@ -140,6 +142,8 @@ def _ask(here: Here) -> None:
         notices.note(f"A poll's sentence has at most {MAX_VALUE:,} characters; yours has {len(here.text):,}.")
         return
     draw(f'<p class="bw-ask">{html.escape(here.text)}</p>')
+    if here.text == state.DEFAULT_TEXT:
+        notices.note("The start page shows what fits this gap: a class may have seen it. Type a sentence of your own.")
     st.button("Ask the class", type="primary", on_click=rooms.ask, args=(here.text,))
 
 
@@ -197,6 +201,7 @@ def show_present(here: Here) -> None:
              "hide": ",".join(hidden), "fix": "1" if fixed else "", **_own_parameters(page)}
     link = f"{base_address()}{page}?" + urllib.parse.urlencode({k: v for k, v in query.items() if v}, doseq=True)
     st.code(link, language=None, wrap_lines=True)
+    _say_if_local(link)
     opener = f'<p><a href="{html.escape(link, quote=True)}" target="_self">Open it here</a></p>'
     draw(opener, qr_code(link, "This link"))
     if presenter.presentation() != presenter.PLAIN:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 
@@ -42,11 +43,16 @@ def before_and_after(here: Here) -> None:
 
 
 def _to_hide(encoding: Encoding) -> tuple[int, ...]:
-    """Something to begin with: the usual first choice, or the longest piece beside gaps that were typed."""
+    """Something to begin with: the usual first choice, or the longest whole word beside gaps that were typed.
+
+    Part of a word would be given away by the rest of it.
+    """
     if not encoding.mask_positions:
         return (chips.second_word(encoding),) if encoding.content else ()
+    words = Counter((encoding.sequence_ids[n], encoding.word_ids[n]) for n in encoding.content)
     there = [n for n in encoding.content if n not in encoding.mask_positions]
-    return (max(there, key=lambda n: len(encoding.tokens[n])),) if there else ()
+    whole = [n for n in there if words[encoding.sequence_ids[n], encoding.word_ids[n]] == 1] or there
+    return (max(whole, key=lambda n: len(encoding.tokens[n])),) if whole else ()
 
 
 def mean_attention(trace: Trace, layer: str) -> np.ndarray:
@@ -150,6 +156,7 @@ def pseudo_perplexity(here: Here) -> None:
     is_cut = len(places) < len(known)
     covered = f"the first {len(places)} of {len(known)} pieces" if is_cut else counted(len(places), "piece")
     cut = " Each piece needs a run over the whole text: more would take longer than a few seconds." if is_cut else ""
+    gap = " What you typed as [MASK] stays hidden in every run." if encoding.mask_positions else ""
     chips.tokens(encoding, "scored", values=values, labels=labels, label="Tokens, each shaded by its own probability")
     notices.result(f"Pseudo-perplexity {math.exp(nats.mean()):.2f}: e to the mean surprise of {nats.mean():.4f} nats "
-                   f"over {covered}; pseudo-log-likelihood −{nats.sum():.2f} nats.{cut}")
+                   f"over {covered}; pseudo-log-likelihood −{nats.sum():.2f} nats.{cut}{gap}")
