@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bert_core.arguments import COUNT, Parser, UsageError
+from bert_core.arguments import COUNT, Parser, UsageError, path
 from bert_core.counting import counted
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ def _show_trace(found: dict[str, Any]) -> str:
 
 
 def _show_models(found: Sequence[dict[str, Any]]) -> str:
-    rows = [f"{m['name']:18} {m['architecture']:32} {m['parameters']:>12,}  {', '.join(m['tasks'])}" for m in found]
+    rows = [f"{m['name']:18} {m['architecture']:32} {m['parameters']:>12,}  {', '.join(m['tasks']) or 'embed'}"
+            for m in found]
     return "\n".join(rows) or "no models are shipped here"
 
 
@@ -181,9 +182,10 @@ def _show_value(value: Any) -> str:
 _TOP = (("--top", {"type": COUNT, "default": 5, "metavar": "K", "help": "predictions (default 5)"}),)
 _TRACE_OPTIONS = (
     ("--pair", {"help": "second sentence"}),
-    ("--attention", {"choices": ("bidirectional", "causal"), "help": "default: the model's own"}),
+    ("--attention", {"choices": ("bidirectional", "causal"),
+                     "help": "default: the model's own, and the only way of a model that runs through transformers"}),
     ("--all-logits", {"action": "store_true", "help": "vocabulary logits at every position"}),
-    ("--out", {"required": True, "metavar": "FILE.npz", "help": "where the arrays go"}),
+    ("--out", {"required": True, "type": path, "metavar": "FILE.npz", "help": "where the arrays go"}),
 )
 
 COMMANDS = {

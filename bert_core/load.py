@@ -136,7 +136,8 @@ def locate(name: str) -> Path:
     path = _existing_folder(name)
     if path is not None:
         if not os.path.exists(path / "config.json"):  # unlike Path.exists, False where it may not be looked for
-            raise LoadError(f"{name}: the folder has no config.json")
+            made = "; the model of that run is in its folder model" if (path / "model" / "config.json").exists() else ""
+            raise LoadError(f"{name}: the folder has no config.json{made}")
         return path
     if not HUB_ID.fullmatch(name):
         raise LoadError(f"{name[:MAX_NAME]!r} is no shipped model, no folder and no hub id (owner/model)")

@@ -25,6 +25,8 @@ MASK = "[MASK]"
 ROLES = {"cls": "[CLS]", "sep": "[SEP]", "mask": MASK, "pad": "[PAD]", "unk": "[UNK]"}
 #: The same as RoBERTa and its kin call them.
 _OTHER_NAMES = {"cls": "<s>", "sep": "</s>", "mask": "<mask>", "pad": "<pad>", "unk": "<unk>"}
+#: What a text of GPT's kin begins and ends with, where its folder says so.
+ENDS = ("bos", "eos")
 #: Longest text that is looked at, in characters; far beyond any model's limit.
 MAX_CHARACTERS = 200_000
 
@@ -93,7 +95,7 @@ class Tokenizer:
         fast: the library's tokenizer, already with its template of specials.
         limit: longest input in tokens, specials included.
         specials: names of the special tokens by role: 'cls', 'sep', 'mask',
-            'pad', 'unk'; a role the family lacks is left out.
+            'pad', 'unk', 'bos', 'eos'; a role the family lacks is left out.
         has_segments: False where the model has no segment table.
     """
 
@@ -333,7 +335,7 @@ def special_tokens(folder: Path, fast: FastTokenizer) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     settings = special_settings(folder)
-    for role in ROLES:
+    for role in (*ROLES, *ENDS):
         value = settings.get(f"{role}_token")
         value = value.get("content") if isinstance(value, dict) else value
         if isinstance(value, str):

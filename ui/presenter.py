@@ -71,7 +71,7 @@ class Presentation:
 
 
 PLAIN = Presentation()
-#: Parts of the last address that can't be hidden, once that was said.
+#: What the last address had that means nothing here, once that was said.
 _SAID = "_said_unknown_parts"
 
 
@@ -80,9 +80,11 @@ def presentation() -> Presentation:
     params = st.query_params
     if "present" in params or "hide" in params or "fix" in params:
         asked = [part for part in params.get("hide", "").split(",") if part]
-        unknown = [part for part in asked if part not in PARTS]
-        if unknown and st.session_state.get(_SAID) != unknown:  # the address has it still at every later run
-            state.drop("hide", ",".join(unknown))
+        unknown = {key: raw for key in ("present", "fix") if (raw := params.get(key, "")) not in ("0", "1")}
+        unknown["hide"] = ",".join(part for part in asked if part not in PARTS)
+        for key, raw in unknown.items():
+            if raw and st.session_state.get(_SAID, {}).get(key) != raw:  # the address has it still at every later run
+                state.drop(key, raw)
         st.session_state[_SAID] = unknown
         st.session_state["_presentation"] = Presentation(
             params.get("present") == "1", tuple(part for part in asked if part in PARTS), params.get("fix") == "1")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from bert_core.adapters.alignment import align
 from bert_core.adapters.quiet import first_line, quiet
 from bert_core.loading.errors import LoadError
-from bert_core.tokenizer import ROLES, Span, Tokenizer, read_tokenizer
+from bert_core.tokenizer import ENDS, ROLES, Span, Tokenizer, read_tokenizer
 
 #: Pieces that are no vocabulary yet, only special tokens.
 SMALLEST = 16
@@ -25,7 +25,7 @@ def read_other_tokenizer(folder: Path, limit: int, has_segments: bool) -> Tokeni
     theirs = _from_transformers(folder)
     if len(theirs) <= SMALLEST:  # without its files transformers makes one that knows no word at all
         raise LoadError("the folder has no tokenizer.json and no other tokenizer files")
-    named = {role: getattr(theirs, f"{role}_token", None) for role in ROLES}
+    named = {role: getattr(theirs, f"{role}_token", None) for role in (*ROLES, *ENDS)}
     specials = {role: str(token) for role, token in named.items() if token is not None}
     if theirs.is_fast:
         return Tokenizer(theirs.backend_tokenizer, limit, specials, has_segments)

@@ -125,14 +125,14 @@ def continuation(engine: Engine, text: str, model: str | None = None, top: int =
 
 
 def last_read(trace: Trace) -> int:
-    """Reading position of the last piece that a causal model reads before the closing special."""
+    """Reading position of the last piece of the text that a causal model reads, before the closing special."""
     return last_place(trace.encoding, trace.config)
 
 
 def last_place(encoding: Encoding, config: BertConfig) -> int:
-    """The same before anything is run; 0 where there is no piece beside specials."""
-    content = encoding.content or (0,)
-    return content[0] if config.reading_order == "right-to-left" else content[-1]
+    """The same before anything is run, a special that was typed among them; 0 where there is none of the text."""
+    there = [n for n, sentence in enumerate(encoding.sequence_ids) if sentence is not None] or [0]
+    return there[0] if config.reading_order == "right-to-left" else there[-1]
 
 
 def known_places(encoding: Encoding) -> tuple[int, ...]:

@@ -43,8 +43,15 @@ class PieceScores(NamedTuple):
 
 
 def special_of(loaded: Loaded) -> Special:
-    """Ids of the model's special tokens."""
-    return Special.of(loaded.tokenizer.backend)
+    """Ids of the model's special tokens, however its family spells them.
+
+    Raises:
+        ValueError: it has none for one of the five roles.
+    """
+    names = loaded.tokenizer.specials
+    if missing := [role for role in Special._fields if role not in names]:
+        raise ValueError(f"{loaded.name} has no {' and no '.join(missing)} token; this task needs one of each role")
+    return Special(*(loaded.tokenizer.id_of(names[role]) for role in Special._fields))
 
 
 def encode(loaded: Loaded, text: str) -> np.ndarray:

@@ -43,7 +43,8 @@ def add_pretrain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--objective", required=True, choices=("mlm", "clm", "rtl"),
                         help="mlm: masked pieces and next sentence; clm: next piece; rtl: next piece of reversed text")
     parser.add_argument("--init", required=True, help="a model folder to start from, or 'scratch'")
-    parser.add_argument("--out", required=True, type=path, help="the run's folder; an unfinished run there goes on")
+    parser.add_argument("--out", required=True, type=path,
+                        help="the run's folder; an unfinished run there goes on; OUT/model is the model in the end")
     _add_text(parser.add_argument_group("text"))
     _add_steps(parser.add_argument_group("steps and rates"))
     _add_losses(parser.add_argument_group("losses"))

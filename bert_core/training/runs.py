@@ -123,7 +123,8 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict | None:
     _leave_processes()
     if trainer.rank:
         return None
-    return {"done": done, "step": trainer.step, "steps": trainer.last, "seconds": round(trainer.seconds, 1)}
+    made = {"model": str(out / "model")} if done else {}
+    return {"done": done, "step": trainer.step, "steps": trainer.last, "seconds": round(trainer.seconds, 1)} | made
 
 
 @contextmanager

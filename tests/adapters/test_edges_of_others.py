@@ -154,7 +154,16 @@ def test_a_tokenizer_in_its_older_files_reads_as_in_the_newer_one(tmp_path):
     (tmp_path / "tokenizer.json").unlink()
     older = read_other_tokenizer(tmp_path, 41, False)
     assert older.encode("the dog barked [MASK]") == newer.encode("the dog barked [MASK]")
-    assert older.specials == newer.specials == {"unk": "<|endoftext|>"}
+    assert older.specials == newer.specials == dict.fromkeys(("unk", "bos", "eos"), "<|endoftext|>")
+
+
+def test_an_end_of_text_that_was_typed_is_none_of_the_texts_pieces(tmp_path):
+    """GPT-2 has one token for beginning, end and what it doesn't know: to transformers it is a special one."""
+    gpt2(tmp_path)
+    encoding = read_other_tokenizer(tmp_path, 41, False).encode("the dog<|endoftext|>barked")
+    ends = [n for n, token in enumerate(encoding.tokens) if token == "<|endoftext|>"]
+    assert ends
+    assert [n for n, special in enumerate(encoding.special) if special] == ends
 
 
 # --- tokenizers in Python ------------------------------------------------------

@@ -140,6 +140,16 @@ def test_an_old_projector_shows_whole_buttons_bars_and_squares(new_visitor):
     assert switch.evaluate("one => one.scrollWidth <= one.clientWidth + 1")
 
 
+def test_a_low_projector_shows_the_picture_in_presenter_mode(new_visitor):
+    """1280 x 720: controls had taken all of it but the upper edge of the cards."""
+    visitor = new_visitor(width=1280, height=720)
+    page = visitor.open("compare", present=1)
+    expect(page.get_by_text("rank 1", exact=False).first).to_be_in_viewport()
+    page = visitor.open("meaning", present=1)
+    assert page.locator(".js-plotly-plot .plot").first.bounding_box()["y"] < 0.75 * 720
+    expect(page.get_by_label("Sentence", exact=True)).to_be_visible()
+
+
 @pytest.mark.parametrize(("name", "view", "words"), [
     ("class", "Present", "Presenter mode: larger type, pages turned by keyboard"),
     ("attention", "Act", "Undo all changes"),

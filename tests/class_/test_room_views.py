@@ -429,6 +429,12 @@ def test_a_teacher_in_a_second_tab_stops_no_run_of_their_class(monkeypatch):
     rooms.registry().close(*opened)
 
 
+@pytest.mark.parametrize(("key", "raw"), [("present", "yes"), ("fix", "2")])
+def test_a_switch_of_a_teachers_link_that_is_neither_on_nor_off_is_said(key, raw):
+    assert f"“{raw}” for “{key}”" in " ".join(is_ready(visit("tokens", **{key: raw}))["lines"])
+    assert is_ready(visit("tokens", **{key: "0"}))["lines"] == []
+
+
 def test_a_part_that_cannot_be_hidden_is_said_for_a_while_only():
     """The address names it at every later run too."""
     at = visit("tokens", hide="foo")

@@ -160,8 +160,8 @@ def test_no_library_warns_of_a_correlation(run, refused, file, tiny_bert, tiny_c
 def test_a_model_or_tokenizer_that_is_transformers_own_is_refused(family, words, refused, file, tmp_path):
     (tmp_path / "model").mkdir()
     model = str(make_family(tmp_path / "model", next(one for one in FAMILIES if one.name == family)))
-    data = file("The dog barked.")
-    assert words in refused("evaluate", "--task", "mlm", "--data", data, "--model", model)
+    if family != "PhoBERT":  # its own block is ours, and scores need no more than its pieces
+        assert words in refused("evaluate", "--task", "mlm", "--data", file("The dog barked."), "--model", model)
     assert words in refused("export", model, str(tmp_path / "out"))
     assert "both-way BERT" in refused("finetune", "--task", "sst2", "--data", file("x\ty\na dog\t1\n"), "--model",
                                       model, "--out", str(tmp_path / "out"))

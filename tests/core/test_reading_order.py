@@ -90,6 +90,18 @@ def test_places_in_a_request_count_in_reading_order(both):
     assert (plain.attention_probs[:, :, 4, 5] > 0).all()
 
 
+def test_what_comes_next_is_asked_behind_a_special_that_was_typed(both):
+    forward, backward = both
+    engine = LocalEngine(forward.name, pack=False)
+    engine.register(backward)
+    for model, text, row in ((forward, f"{TEXT} [SEP]", -2), (backward, f"[SEP] {TEXT}", 1)):
+        logits = engine.run(TraceRequest(text, model=model.name)).lm_logits[row]
+        found = tasks.continuation(engine, text, model=model.name, top=3)
+        assert [one.id for one in found] == np.argsort(-logits, kind="stable")[:3].tolist()
+        assert found != tasks.continuation(engine, TEXT, model=model.name, top=3)
+    engine.close()
+
+
 def test_scores_and_continuations_follow_the_reading(both):
     """ln p of a piece is given by the row of what was read just before it; what follows stands to the left."""
     forward, backward = both
