@@ -146,7 +146,7 @@ def test_a_low_projector_shows_the_picture_in_presenter_mode(new_visitor):
     page = visitor.open("compare", present=1)
     expect(page.get_by_text("rank 1", exact=False).first).to_be_in_viewport()
     page = visitor.open("meaning", present=1)
-    assert page.locator(".js-plotly-plot .plot").first.bounding_box()["y"] < 0.75 * 720
+    assert page.locator(".js-plotly-plot .gridlayer").first.bounding_box()["y"] < 0.75 * 720
     expect(page.get_by_label("Sentence", exact=True)).to_be_visible()
 
 
