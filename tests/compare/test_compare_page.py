@@ -428,3 +428,14 @@ def test_as_many_guesses_stand_on_a_card_here_as_on_masking():
     gap, = drawn(visit("masking", text=text), "gaps")["cards"]
     cards = drawn(visit("compare", text=text), "compare")["cards"]
     assert {len(card["rows"]) for card in cards} == {len(gap["lists"][0]["rows"])} == {controls.GUESSES}
+
+
+def test_surprise_names_the_token_that_the_left_reader_did_not_expect():
+    text = "The horse raced past the barn fell."
+    at = visit("compare", view="Surprise", text=text)
+    engine = load_engine()
+    trace = engine.run(TraceRequest(text, model="twin-gpt"))
+    ids, content = trace.input_ids, trace.encoding.content
+    nats = [-float(compare.log_softmax(trace.lm_logits[n - 1])[ids[n]]) for n in content]
+    token = trace.encoding.tokens[content[int(np.argmax(nats))]]
+    assert f"surprised most by “{token}”: {max(nats):.1f} nats. BERT, with both sides in sight," in said(at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 
+import numpy as np
 import streamlit as st
 
 from bert_core.figures import compare_curves as figures
@@ -37,13 +38,15 @@ def surprise_of_all(here: Here) -> None:
     if found[0].is_cut:
         notices.note(f"Scored: {found[0].covers}. BERT needs a run over all of them for each, and more runs would take "
                      "longer than a few seconds.")
-    say(_elmo_line({one.reader: one for one in found}))
+    readers = {one.reader: one for one in found}
+    say(_peak_line(readers))
     _totals(found)
     same = [one for one in found if one.tokens == found[0].tokens]
     rows = [(f"{place} {token}", *(float(one.nats[n]) for one in same))
             for n, (place, token) in enumerate(zip(found[0].places, found[0].tokens, strict=True))]
     components.chart(figures.surprise_figure(_drawn(same), asked.positions), "surprise", Numbers(
         "Surprise of each token in nats", ("token", *(NAMES[one.reader] for one in same)), rows))
+    say(_elmo_line(readers))
     for one in found:
         if one not in same:
             say(f"{NAMES[one.reader]} ({one.models[0]}) cuts the sentence into other pieces: only its total is shown.",
@@ -62,6 +65,20 @@ def _drawn(found: list[Surprise]) -> list[Surprise]:
     first = [NAMES[reader] for reader in DRAWN_FIRST if NAMES[reader] in names]
     chosen = controls.many("Readers drawn", list(names), "readers", first or list(names))
     return [names[name] for name in chosen] or found
+
+
+def _peak_line(found: dict[str, Surprise]) -> str:
+    """Where the left reader is surprised most, and BERT there; '' where nobody reads from the left."""
+    if "left" not in found:
+        return ""
+    left, both = found["left"], found.get("both")
+    if not np.isfinite(left.nats).any():
+        return ""
+    most = int(np.nanargmax(left.nats))
+    line = f"GPT, which sees the left side only, is surprised most by “{left.tokens[most]}”: {left.nats[most]:.1f} nats"
+    if both is None or both.tokens != left.tokens:
+        return f"{line}."
+    return f"{line}. BERT, with both sides in sight, is surprised by {both.nats[most]:.1f} there."
 
 
 def _elmo_line(found: dict[str, Surprise]) -> str:
