@@ -120,3 +120,9 @@ def test_swap_and_random_change_the_inputs_themselves(open_page, tiny_bert):
     assert app.session_state["text"] == "we walked home"
     assert app.session_state["pair"] != "the dog barked"
     assert not app.exception
+
+
+def test_a_page_says_beside_its_views_that_another_model_than_the_chosen_one_answers():
+    words = said(visit("tasks", model="twin-gpt", text="Anna lives in Berlin."))
+    assert ">twin-bert-ner</strong> answers here; twin-gpt has no such head." in words
+    assert "answers here" not in said(visit("tasks", model="twin-bert-ner", text="Anna lives in Berlin."))

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from bert_core import load
 from bert_core.figures.masking import near_an_end
 from bert_core.serving.rooms import View
-from ui import controls, going, notices, state
+from ui import controls, going, notices, shell, state
 from ui.state import Here
 
 #: How a stretch of text is marked, in either theme.
@@ -77,6 +77,9 @@ def with_head(here: Here, head: str, preferred: str, key: str, label: str | None
     if len(names) > 1:
         lacks = f"{controls.literal(here.model)} has no {words} head, so another model answers here."
         chosen = controls.choice("Model of this picture", names, key, as_list=True, help=lacks)
+    else:
+        st.html(f'<p class="bw-small"><strong translate="no">{html.escape(shell.short_name(chosen))}</strong> answers '
+                f"here; {html.escape(shell.short_name(here.model))} has no such head.</p>")
     return replace(here, model=chosen)
 
 
