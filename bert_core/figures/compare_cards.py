@@ -49,16 +49,19 @@ def strip(encoding: Encoding, reader: str, places: Sequence[int]) -> list[dict[s
     return pieces if all(encoding.special[high:]) else [*pieces, more]
 
 
-def card(reading: Reading, guesses: Sequence[Prediction], encoding: Encoding, word: str) -> dict[str, Any]:
+def card(
+    reading: Reading, guesses: Sequence[Prediction], encoding: Encoding, word: str, is_true: bool = True
+) -> dict[str, Any]:
     """One reader's card.
 
     Args:
         guesses: its best pieces.
         encoding: the input as this reader's tokenizer cuts it.
-        word: the true word, '' if it is not known.
+        word: the word that all are asked for, '' if there is none.
+        is_true: whether it is what the gap hides; only then a guess can be right.
     """
-    rows = [{"t": g.token, "p": round(g.probability, 6), "hit": bool(reading.truth) and g.id == reading.truth[0]}
-            for g in guesses]
+    hit = reading.truth[0] if reading.truth and is_true else None
+    rows = [{"t": g.token, "p": round(g.probability, 6), "hit": g.id == hit} for g in guesses]
     return {
         "reader": reading.reader, "title": NAMES[reading.reader], "models": " × ".join(reading.models),
         "note": NOTES[reading.reader], "accent": ACCENTS[reading.reader],
@@ -110,6 +113,13 @@ def side_by_side_line(readings: Mapping[str, Reading], word: str, stands_last: b
     causal = "" if one_way == "hidden" or "hidden" not in known else (
         f" (“{NAMES['hidden']}” also keeps the words before the gap from looking right: {percent(known['hidden'])})")
     return f"{_right_side(known['both'], known['before'], word)}{causal}; {other}."
+
+
+def guessed_line(word: str) -> str:
+    """What the large numbers are of where nobody said what the gap hides; '' where they are of nothing."""
+    return word and (
+        f"Nobody said what the gap hides. The large numbers are of BERT's best guess, “{word}”: BERT chose it, so they "
+        "favour BERT. Type the word under “Word behind the gap” for a fair question.")
 
 
 def _right_side(whole: float, before: float, word: str) -> str:

@@ -252,8 +252,16 @@ def test_a_stopped_experiment_keeps_what_it_has():
 
 def test_a_typed_gap_has_guesses_and_the_visitor_may_say_what_it_hides():
     text = "The [MASK] barked all night."
-    cards = drawn(visit("compare", text=text), "compare")["cards"]
-    assert "you typed [MASK]" in cards[0]["truth"]["why"]
+    at = visit("compare", text=text)
+    cards = drawn(at, "compare")["cards"]
+    best = cards[0]["rows"][0]
+    assert [card["truth"]["word"] for card in cards] == [best["t"]] * 3  # nobody said it: BERT's own guess is asked for
+    assert cards[0]["truth"]["p"] == pytest.approx(best["p"], abs=1e-6)
+    assert not any(row["hit"] for card in cards for row in card["rows"])
+    assert f"are of BERT's best guess, “{best['t']}”" in said(at)
+    assert "right side" not in said(at).partition("best guess")[2].partition("</p>")[0]
+    assert "you typed [MASK]" in drawn(visit("compare", view="ELMo's way", text=text), "compare")["cards"][0][
+        "truth"]["why"]
     assert cards[0]["rows"]
     cards = drawn(visit("compare", text=text, behind="dog"), "compare")["cards"]
     assert cards[0]["truth"]["p"] > 0

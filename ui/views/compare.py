@@ -20,7 +20,7 @@ from ui.views import (
     compare_sentence,
     compare_writing,
 )
-from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, readers_of, say
+from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, readers_of, say, with_best_guess
 
 #: The paper's argument (Devlin et al. 2018, section 1 and 3), in two sentences.
 ARGUMENT = (
@@ -37,12 +37,13 @@ CAUTION = (
 
 
 def mount(asked: Asked, wanted: Sequence[str], parts: tuple[str, ...] = (),
-          undrawn: tuple[str, ...] = ()) -> dict[str, compare.Reading]:
+          undrawn: tuple[str, ...] = (), is_true: bool = True) -> dict[str, compare.Reading]:
     """Ask these readers at once and draw a card for each.
 
     Args:
         parts: Trace arrays to keep beside the logits.
         undrawn: readers that are asked too, and get no card.
+        is_true: whether the word in question is what the gap hides.
     """
     engine = VisitorEngine()
     readings, gaps = compare.read(engine, asked.question, asked.readers, (*wanted, *undrawn), parts)
@@ -51,7 +52,8 @@ def mount(asked: Asked, wanted: Sequence[str], parts: tuple[str, ...] = (),
         if reader in readings:
             reading = readings[reader]
             encoding = engine.loaded(reading.models[0]).tokenizer.encode(asked.question.text, asked.question.pair)
-            drawn.append(cards.card(reading, compare.top(reading, engine, asked.guesses), encoding, asked.word))
+            drawn.append(cards.card(reading, compare.top(reading, engine, asked.guesses), encoding, asked.word,
+                                    is_true))
         else:
             drawn.append(cards.gap_card(reader, gaps[reader]))
     components.mount("compare", "compare", components.pack({"cards": drawn, "label": "What each reader says"}))
@@ -67,10 +69,12 @@ def side_by_side(here: Here) -> None:
         is_open = controls.toggle("Open the numbers of one guess", "opened")
     with picture:
         parts = {*compare_flow.PARTS * follows, *compare_head.PARTS * is_open}
-        stands_last = not compare.after(asked.encoding, asked.positions)
+        stands_last, is_true = not compare.after(asked.encoding, asked.positions), bool(asked.word)
+        asked = asked if is_true else with_best_guess(asked)
         readings = mount(asked, ("both", "left", "hidden"), tuple(sorted(parts)),
-                         undrawn=("before",) * bool(asked.word and not stands_last))
-        say(cards.side_by_side_line(readings, asked.word, stands_last))
+                         undrawn=("before",) * (is_true and not stands_last), is_true=is_true)
+        say(cards.side_by_side_line(readings, asked.word, stands_last) if is_true else
+            cards.guessed_line(asked.word))
     if follows:
         compare_flow.draw(readings)
     if is_open:

@@ -158,6 +158,20 @@ def with_word(question: Question, word: str) -> Question:
     return replace(question, pair=pair, end=end)
 
 
+def with_best_guess(asked: Asked) -> Asked:
+    """The same question of the word that the masked reader guesses first; as it was if that is no word by itself."""
+    engine = VisitorEngine()
+    readings, _ = compare.read(engine, asked.question, asked.readers, ("both",))
+    guesses = compare.top(readings["both"], engine, 1) if "both" in readings else ()
+    word = guesses[0].token if guesses else ""
+    if not word.isalnum():
+        return asked
+    question = with_word(asked.question, word)
+    encoding = state.loaded(asked.readers.masked).tokenizer.encode(question.text, question.pair)
+    positions = compare.positions_of(encoding, question)
+    return replace(asked, question=question, word=word, encoding=encoding, positions=positions)
+
+
 def _forget_another_gaps_word(tokens: Sequence[str], place: int) -> None:
     """Before the word's widget: what was given for another gap, or another sentence, is not behind this one."""
     before = st.session_state.get(_GIVEN_FOR)
