@@ -11,6 +11,7 @@ import pytest
 from bert_core.config import BertConfig
 from bert_core.figures import class_poll, cls, cost, family, finetune, meaning, tasks, theme
 from bert_core.measures import poll
+from bert_core.measures.cls import Arrival
 from bert_core.measures.cost import Fit, Timing
 from bert_core.measures.meaning import Occurrence, Projection
 from bert_core.measures.probe import Probe
@@ -81,9 +82,11 @@ def test_the_first_row_of_every_map_is_on_top():
 
 
 def test_where_a_change_arrives_is_a_line_from_nought():
-    figure = cls.arrival_figure(np.array([0.0, 0.2, 0.1]))
+    figure = cls.arrival_figure(Arrival(np.array([0.0, 0.2, 0.1]), np.array([0, 1e-5, 0.1]), np.array([0, 5e-5, 1])))
     assert (list(figure.data[0].x), list(figure.data[0].y)) == (["input", "1", "2"], [0.0, 0.2, 0.1])
     assert (figure.data[0].fill, figure.layout.yaxis.rangemode) == ("tozeroy", "tozero")
+    assert list(figure.data[1].y) == [1, 1, 1]  # two unrelated sentences
+    assert figure.data[0].customdata.tolist() == [[0, 0], [1e-5, 5e-5], [0.1, 1]]
 
 
 # --- tasks ---------------------------------------------------------------------
