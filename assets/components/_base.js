@@ -264,12 +264,13 @@ function signedColour(v, limit, look) {
   return mix(look.paper, end, Math.abs(t) ** 0.8);
 }
 
-// A strip of the colours between the ends of a scale: probabilities 0 to 1, or signed values about 0.
-function colourScale(look, limit = null) {
-  const at = (t) => (limit === null ? probabilityColour(t, look) : signedColour((2 * t - 1) * limit, limit, look));
+// A strip of the colours between the ends of a scale: probabilities 0 to 1, signed values about 0, or values from `low`.
+function colourScale(look, limit = null, low = null) {
+  const at = (t) => (limit === null ? probabilityColour(t, look)
+    : low === null ? signedColour(2 * t - 1, 1, look) : signedColour(t, 1, look));
   const box = make("div", "bw-scale"), strip = make("span", "bw-ramp");
   strip.style.background = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map((t) => rgb(at(t))).join(",")})`;
-  const ends = limit === null ? ["0", "1"] : [readNumber(-limit), readNumber(limit)];
+  const ends = limit === null ? ["0", "1"] : [readNumber(low ?? -limit), readNumber(limit)];
   box.append(make("span", "", ends[0]), strip, make("span", "", ends[1]));
   return box;
 }

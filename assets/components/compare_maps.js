@@ -118,28 +118,45 @@ function drawReader(box, reader, n, state, look, view) {
     context.fillStyle = rgb(mix(probabilityColour(weight(state, n, reader, q, k), look), look.ink, 0.05));
     context.fillRect(GUTTER + column * size + 0.5, TOP + q * size + 0.5, size - 1, size - 1);
   });
-  const labels = reader.drawn.map((k) => reader.tokens[k]);
-  drawLabels(context, labels, size, look, row, reader.drawn.indexOf(reader.place), (box.clientWidth || SIZE) / SIZE);
+  drawLeftOut(context, reader.drawn, size, look);
+  drawLabels(context, reader, size, look, row, (box.clientWidth || SIZE) / SIZE);
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
   context.strokeRect(GUTTER + 1, TOP + row * size, SIZE - GUTTER - RIGHT - 2, size);
   box.querySelector(".cmp-said").textContent = spoken(state, n, reader, row);
 }
 
+// A dotted line wherever tokens between two that are drawn are not.
+function drawLeftOut(context, drawn, size, look) {
+  const end = size * drawn.length;
+  context.save();
+  context.strokeStyle = rgb(mix(look.paper, look.ink, 0.7));
+  context.lineWidth = 1.5;
+  context.setLineDash([2, 3]);
+  context.beginPath();
+  drawn.forEach((position, i) => {
+    if (i === 0 || position - drawn[i - 1] === 1) return;
+    context.moveTo(GUTTER + i * size, TOP);
+    context.lineTo(GUTTER + i * size, TOP + end);
+    context.moveTo(GUTTER, TOP + i * size);
+    context.lineTo(GUTTER + end, TOP + i * size);
+  });
+  context.stroke();
+  context.restore();
+}
+
 // Token texts left and on top, never under 12 pixels on the page; of many only those that fit, the chosen ones always.
-function drawLabels(context, tokens, size, look, row, place, shown) {
-  const font = Math.max(12 / shown, Math.min(13, size)), every = Math.ceil((0.95 * font) / size);
-  const most = Math.floor((GUTTER - 6) / (0.5 * font));
+function drawLabels(context, reader, size, look, row, shown) {
+  const font = Math.max(12 / shown, Math.min(13, size)), most = Math.floor((GUTTER - 6) / (0.5 * font));
+  const [lines, slanted] = [0.95, 1.2].map((room) => withRoom(reader, row, Math.ceil((room * font) / size)));
   context.textBaseline = "middle";
-  tokens.forEach((token, i) => {
-    const chosen = i === row || (i === place && Math.abs(place - row) >= every); // beside the row there is no room for it
-    const crowded = every > 1 && Math.min(Math.abs(i - row), Math.abs(i - place)) < every;
-    if (!chosen && (i % every || crowded)) return;
-    const text = token.length > most ? `${token.slice(0, most - 1)}…` : token;
+  context.fillStyle = rgb(look.ink);
+  reader.drawn.forEach((k, i) => {
+    const token = reader.tokens[k], text = token.length > most ? `${token.slice(0, most - 1)}…` : token;
     context.font = `${i === row ? 700 : 400} ${font}px ${look.font}`;
-    context.fillStyle = rgb(look.ink);
     context.textAlign = "right";
-    context.fillText(text, GUTTER - 5, TOP + (i + 0.5) * size, GUTTER - 6);
+    if (lines(i)) context.fillText(text, GUTTER - 5, TOP + (i + 0.5) * size, GUTTER - 6);
+    if (!slanted(i)) return;
     context.save();
     context.translate(GUTTER + (i + 0.5) * size, TOP - 5);
     context.rotate(-Math.PI / 3);
@@ -147,6 +164,16 @@ function drawLabels(context, tokens, size, look, row, place, shown) {
     context.fillText(text, 0, 0);
     context.restore();
   });
+}
+
+// Which drawn tokens are named, where one in `every` has room: the chosen row, then the hidden place, then tokens that
+// stand alone ([CLS] far from the rest); of the others each so manyth that is not too near to these.
+function withRoom({ drawn, place }, row, every) {
+  const isFree = (named, i) => named.every((other) => Math.abs(other - i) >= every);
+  const alone = drawn.map((_, i) => i).filter((i) => !(drawn[i] - drawn[i - 1] === 1 || drawn[i + 1] - drawn[i] === 1));
+  const first = [row];
+  for (const i of [drawn.indexOf(place), ...alone]) if (isFree(first, i)) first.push(i);
+  return (i) => first.includes(i) || (i % every === 0 && isFree(first, i));
 }
 
 function spoken(state, n, reader, q) {

@@ -7,7 +7,7 @@ export default function (component) {
     const box = child(parentElement, "div", "bw-cuts");
     box.replaceChildren(...cuts.map((cut) => {
       const section = make("section");
-      section.appendChild(make("h2", "", cut.name));
+      section.appendChild(make("h2", "", cut.title));
       section.appendChild(make("p", "bw-note", cut.note));
       const row = make("div", "bw-row");
       section.appendChild(row);

@@ -57,7 +57,8 @@ function mapPanel(panel, state, look, cursor, move) {
   element.style.height = "auto";
   drawMap(context, 0, 0, width, height, rows, columns, (r, c) => {
     const value = cell(state, panel, r, c);
-    return panel.signed ? signedColour(value, panel.limit, look) : probabilityColour(value, look);
+    const from = panel.low ?? 0; // above 0, a map's own least value may be where its colours begin
+    return panel.signed ? signedColour(value - from, panel.limit - from, look) : probabilityColour(value, look);
   });
   frame.appendChild(make("span", "bw-cursor"));
   frame.classList.add("bw-ticked");
@@ -75,7 +76,7 @@ function mapPanel(panel, state, look, cursor, move) {
     event.preventDefault();
     move(cursor.r + step[0], cursor.c + step[1]);
   };
-  box.appendChild(colourScale(look, panel.signed ? panel.limit : null));
+  box.appendChild(colourScale(look, panel.signed ? panel.limit : null, panel.low ?? null));
   return box;
 }
 

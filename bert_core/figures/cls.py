@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import plotly.graph_objects as go
 
 from bert_core.figures import theme
 from bert_core.figures.columns import columns, joined
 from bert_core.figures.theme import escape
+from bert_core.measures.cls import Arrival
 from bert_core.measures.probe import Probe
 from bert_core.trace import Array
 
@@ -73,17 +75,23 @@ def attention_figure(
     return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0, showgrid=False)
 
 
-def arrival_figure(distances: Array, name: str = "[CLS]") -> go.Figure:
-    """How far apart the two [CLS] vectors are by layer: where a changed word arrives.
+def arrival_figure(found: Arrival, name: str = "[CLS]") -> go.Figure:
+    """How far apart the two [CLS] vectors are by layer, beside two unrelated sentences: where a changed word arrives.
+
+    All [CLS] of a layer share a large part, in the first layers nearly all of it; a bare cosine would show that.
 
     Args:
-        distances: (L+1,) 1 - cosine of old and new.
         name: what the model calls [CLS].
     """
-    figure = go.Figure(go.Scatter(
-        x=layer_names(len(distances)), y=distances, mode="lines+markers", fill="tozeroy",
+    x, figure = layer_names(len(found.relative)), go.Figure()
+    figure.add_scatter(
+        x=x, y=found.relative, name="old and new", mode="lines+markers", fill="tozeroy",
         line={"color": theme.BOTH_WAYS, "width": 3}, marker={"size": 9}, cliponaxis=False,
-        hovertemplate="layer %{x}: 1 − cosine = %{y:.4f}<extra></extra>"))
-    theme.style(figure, "layer", f"1 − cosine of old and new {escape(name)}", height=300)
+        customdata=np.stack([found.apart, found.usual], axis=-1),
+        hovertemplate="layer %{x}: %{y:.2f} times as far as two unrelated sentences<br>"
+                      "1 − cosine: %{customdata[0]:.2g}, of two unrelated ones %{customdata[1]:.2g}<extra></extra>")
+    figure.add_scatter(x=x, y=np.ones(len(x)), name="two unrelated sentences", mode="lines", hoverinfo="skip",
+                       line={"color": theme.NEUTRAL, "width": 3, "dash": "dash"})
+    theme.style(figure, "layer", f"distance of the two {escape(name)}", height=340)
     figure.update_xaxes(type="category")
     return figure.update_yaxes(rangemode="tozero")

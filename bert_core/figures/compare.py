@@ -58,8 +58,36 @@ def side_shares(trace: Trace, places: Sequence[int]) -> dict[str, Array]:
 
 
 def drawn_positions(trace: Trace, places: Sequence[int]) -> list[int]:
-    """Positions that a map draws: at most MAX_DRAWN around the hidden word, and the row that guesses it."""
-    return sorted({*range(*window_around(len(trace), places[0])), asking_row(trace, places)})
+    """Positions that a map draws: at most MAX_DRAWN around the hidden word, the row that guesses it, and the specials.
+
+    [CLS] and [SEP] stand far off in a long input and may hold most of a row's weight all the same.
+    """
+    specials = np.flatnonzero(trace.encoding.special).tolist()
+    return sorted({*range(*window_around(len(trace), places[0])), asking_row(trace, places), *specials})
+
+
+def opening_head(traces: Sequence[Trace]) -> tuple[int, int]:
+    """The head (layer, head), 0-based, to open first: in it, what a mask cuts off can be seen.
+
+    Most heads rest on [CLS] or [SEP] under any mask. This one looks most at other words in every reader: of the
+    readers' shares the smallest counts.
+    """
+    shares = [_share_of_words(trace) for trace in traces]
+    layers, heads = np.min([share.shape for share in shares], axis=0)
+    smallest = np.min([share[:layers, :heads] for share in shares], axis=0)
+    layer, head = np.unravel_index(smallest.argmax(), smallest.shape)
+    return int(layer), int(head)
+
+
+def _share_of_words(trace: Trace) -> Array:
+    """Share of its attention that a word gives other words, mean over the first MAX_DRAWN words, (L, H).
+
+    A reader that looks both ways has to: twice the share of the side that gets less.
+    """
+    words = list(trace.encoding.content[:MAX_DRAWN])
+    weights = trace.attention_probs[:, :, words][..., words]  # (L, H, W, W)
+    left, right = (side.sum(axis=(-2, -1)) / max(len(words), 1) for side in (np.tril(weights, -1), np.triu(weights, 1)))
+    return left + right if trace.attention_kind == "causal" else 2 * np.minimum(left, right)
 
 
 def nearest_head(trace: Trace, layer: int, head: int) -> tuple[int, int]:

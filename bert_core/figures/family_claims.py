@@ -16,6 +16,10 @@ from bert_core.measures.cost import activation_memory, forward_work, generation_
 from bert_core.model import Model
 from bert_core.sizes import is_counted
 
+#: Names of a GELU in a config -> the form that PyTorch's libraries and this explorer compute by it.
+GELU_FORMS = {"gelu": "the form with erf", "gelu_new": "the tanh approximation",
+              "gelu_pytorch_tanh": "the tanh approximation"}
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -87,13 +91,16 @@ def _prefix(loaded: Loaded, _: str) -> str:
 
 
 def _chosen(_: Loaded, __: str) -> str:
-    return "Of 1,000 tokens 150 are chosen: 120 become [MASK], 15 a random word, 15 stay. All 150 count."
+    return ("Of 1,000 tokens 150 are chosen; of these, on average, 120 become [MASK], 15 a random word, 15 stay. "
+            "All 150 count.")
 
 
 def _gelu(loaded: Loaded, _: str) -> str:
     x = torch.linspace(-6, 6, 24001, dtype=torch.float64)
     gap = float((F.gelu(x) - F.gelu(x, approximate="tanh")).abs().max())
-    return f"This model's config says {loaded.config.hidden_act!r}. The two forms differ by up to {gap:.5f}."
+    name = loaded.config.hidden_act
+    form = f", here {GELU_FORMS[name]}" if name in GELU_FORMS else ""
+    return f"This model's config says {name!r}{form}. The two forms differ by up to {gap:.5f}."
 
 
 def _pieces(loaded: Loaded, text: str) -> str:

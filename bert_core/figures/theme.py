@@ -60,8 +60,13 @@ def signed_scale(ink: str) -> list[list]:
     return scale
 
 
+def rising_scale(ink: str) -> list[list]:
+    """The upper half of `signed_scale`, for values above 0 in a range of their own: zmin is the least of them."""
+    return [[n / 10, f"rgba({_ENDS[ink][1]},{(n / 10) ** 0.8:.3f})"] for n in range(11)]
+
+
 #: The scales of a light page; `on_page` puts the page's own in their place.
-PROBABILITY, SIGNED = probability_scale(INK["light"]), signed_scale(INK["light"])
+PROBABILITY, SIGNED, RISING = (scale(INK["light"]) for scale in (probability_scale, signed_scale, rising_scale))
 
 
 def on_page(figure: go.Figure, ink: str) -> go.Figure:
@@ -72,7 +77,7 @@ def on_page(figure: go.Figure, ink: str) -> go.Figure:
             trace.update({part: _on_dark(drawn[part]) for part in _COLOURED if part in drawn})
     for trace in figure.select_traces(selector={"type": "heatmap"}):
         stops = [list(stop) for stop in trace.colorscale or ()]
-        for light, of_page in ((PROBABILITY, probability_scale), (SIGNED, signed_scale)):
+        for light, of_page in ((PROBABILITY, probability_scale), (SIGNED, signed_scale), (RISING, rising_scale)):
             if stops == light:
                 trace.colorscale = of_page(ink)
     return figure

@@ -96,8 +96,12 @@ def id_rows(
     return rows
 
 
+def cut_title(cut: Cut) -> str:
+    """'twin-bert, a vocabulary of 30,522': whose pieces, and of how many."""
+    return f"{cut.name}, a vocabulary of {cut.vocabulary:,}" if cut.vocabulary else cut.name
+
+
 def cut_note(cut: Cut, words: int) -> str:
-    """'14 pieces for 9 words, out of 30,522'."""
-    known = f", out of {cut.vocabulary:,}" if cut.vocabulary else ""
+    """'14 pieces for 9 words'."""
     shown = f"; the first {SHOWN_PIECES} are drawn" if len(cut.pieces) > SHOWN_PIECES else ""
-    return f"{counted(len(cut.pieces), 'piece')} for {counted(words, 'word')}{known}{shown}"
+    return f"{counted(len(cut.pieces), 'piece')} for {counted(words, 'word')}{shown}"

@@ -16,12 +16,15 @@ import numpy as np
 
 from bert_core.load import Loaded
 from bert_core.measures.attribution import Attribution, integrated_gradients, leave_one_out, rank_correlation
+from bert_core.measures.similarity import unit
 from bert_core.measures.target import Target, differentiable
 from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Array, Trace, TraceRequest
 
 #: Largest share by which integrated gradients may miss the change that they explain.
 COMPLETE = 0.01
+#: A mean distance up to this (1 - cosine) is rounding: every sentence has the same [CLS] there.
+NO_DISTANCE = 1e-10
 #: Points on their path, to begin with and at most.
 FIRST_STEPS, MOST_STEPS = 32, 256
 
@@ -65,6 +68,20 @@ class Disagreement(NamedTuple):
     leaving_attention: float | None
     position: int
     ranks: tuple[int, int, int]
+
+
+class Arrival(NamedTuple):
+    """How far the [CLS] of two versions of a sentence are apart, by layer.
+
+    Attributes:
+        relative: (L+1,) `apart` as a multiple of `usual`; 0 where every sentence has the same [CLS].
+        apart: (L+1,) 1 - cosine of the two.
+        usual: (L+1,) 1 - cosine of two unrelated sentences, on average.
+    """
+
+    relative: Array
+    apart: Array
+    usual: Array
 
 
 def answers_at(tokenizer: Tokenizer, encoding: Encoding) -> int:
@@ -125,6 +142,29 @@ def ranks_of(values: Array) -> Array:
     ranks = np.empty(len(values), dtype=int)
     ranks[np.argsort(-np.asarray(values), kind="stable")] = np.arange(1, len(values) + 1)
     return ranks
+
+
+def usual_distance(states: Array) -> Array:
+    """1 - cosine of the [CLS] of two sentences by layer, mean over all pairs, (L+1,); 0 where all have the same.
+
+    Args:
+        states: (N, L+1, D), [CLS] of N sentences.
+    """
+    units = unit(np.asarray(states, dtype=np.float64))
+    distance = units.var(axis=0, ddof=1).sum(axis=-1)  # the variance is the mean of |a - b|² / 2, which is 1 - cosine
+    return np.where(distance > NO_DISTANCE, distance, 0.0)
+
+
+def arrival(old: Array, new: Array, usual: Array) -> Arrival:
+    """How far a change has moved [CLS] in each layer, measured by what is usual there.
+
+    Args:
+        old, new: (L+1, D), [CLS] of the two versions.
+        usual: (L+1,), `usual_distance` of sentences that have nothing to do with one another.
+    """
+    units = (unit(np.asarray(states, dtype=np.float64)) for states in (old, new))
+    apart = np.square(np.subtract(*units)).sum(axis=-1) / 2  # exactly 0 for the same vector
+    return Arrival(np.divide(apart, usual, out=np.zeros_like(apart), where=usual > 0), apart, usual)
 
 
 def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[list[bool], list[bool]]:

@@ -190,7 +190,7 @@ def cuts(tokenizer: Tokenizer, name: str, text: str, lines: tuple[str, ...], siz
     return (
         Cut(name, tuple(whole.tokens[n] for n in whole.content), tokenizer.vocab_size),
         Cut("small WordPiece", tuple(word.encode(whole.text, add_special_tokens=False).tokens), word.get_vocab_size()),
-        Cut("small byte pairs, as GPT-2", spelled, pairs.get_vocab_size()),
+        Cut("small byte pairs (only the method is GPT-2's)", spelled, pairs.get_vocab_size()),
         Cut("characters", tuple(whole.text), None),
         Cut("bytes (UTF-8)", tuple(f"{byte:02x}" for byte in whole.text.encode("utf-8")), 256),
     )

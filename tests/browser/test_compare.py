@@ -64,7 +64,7 @@ def test_a_click_on_a_head_opens_it_in_every_map(visitor):
 def test_a_long_input_is_drawn_in_part_and_counted_whole(visitor):
     page = visitor.open("compare", text="dog " * 60, at=30, view="Masks and heads", show="mask")
     panels = page.locator(".cmp-panel")
-    expect(panels.first).to_contain_text("32 of 62 tokens are drawn")
+    expect(panels.first).to_contain_text("34 of 62 tokens are drawn")
     expect(panels.first.locator(".cmp-said")).to_have_text("“[MASK]” (30) may see 62 of 62 tokens.")
     expect(panels.nth(1).locator(".cmp-said")).to_have_text("“dog” (29) may see 30 of 62 tokens.")
     panels.first.locator(".cmp-map").press("ArrowDown")

@@ -77,9 +77,9 @@ def test_a_pair_on_a_phone(new_visitor):
     visitor = new_visitor(width=390, scheme="dark")
     visitor.open("tasks", view="Sentence pairs", **PAIR)
     engine = load_engine("twin-bert-stsb")
-    bar_shows(visitor.page, "in context", float(embed(engine, PAIR["text"]) @ embed(engine, PAIR["pair"])))
+    bar_shows(visitor.page, "these two sentences", float(embed(engine, PAIR["text"]) @ embed(engine, PAIR["pair"])))
     visitor.type(PAIR["text"], label="Second sentence")
-    bar_shows(visitor.page, "in context", 1.0, within=1e-5)
+    bar_shows(visitor.page, "these two sentences", 1.0, within=1e-5)
     visitor.fits()
 
 

@@ -67,6 +67,19 @@ def test_unrelated_sentences_have_the_cosine_that_the_page_says(engine):
     assert cosines[np.triu_indices(len(texts), 1)].mean() == pytest.approx(0.4, abs=0.05)
 
 
+def test_the_shipped_pairs_show_what_tuning_is_for(engine):
+    """Only the tuned model puts the pair that says the same above the one that has the same form."""
+    def cosine(pair: list[str], model: str) -> float:
+        vectors = [sentence_vector(engine.run(TraceRequest(text, model=model, parts=("hidden_states",))), "mean")
+                   for text in pair]
+        return float(cosine_matrix(np.stack(vectors))[0, 1])
+
+    marks = task_models.examples("tasks")["pair_marks"]
+    assert list(marks.values()) == task_models.examples("tasks")["pairs"][:2]
+    assert cosine(marks["alike"], "twin-bert-stsb") > cosine(marks["unlike"], "twin-bert-stsb") + 0.3
+    assert cosine(marks["alike"], "twin-bert") < cosine(marks["unlike"], "twin-bert") - 0.1
+
+
 def test_a_pair_stays_next_when_it_is_swapped(engine):
     words = tomllib.loads((shell.PROSE / "cls.toml").read_text(encoding="utf-8"))["not_proven_by"]["Next sentence"]
     assert "The five true ones of the ten pairs to predict first stay *next* when they are swapped" in " ".join(words)

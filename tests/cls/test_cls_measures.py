@@ -11,12 +11,14 @@ from scipy.stats import spearmanr
 from bert_core import TraceRequest, load_engine
 from bert_core.measures.cls import (
     Influence,
+    arrival,
     attention_of_layer,
     changed_words,
     cls_attention,
     disagreement,
     rank_correlation,
     ranks_of,
+    usual_distance,
 )
 from bert_core.measures.pooler import head_operands
 from bert_core.measures.probe import fit_probe, read_probe
@@ -48,6 +50,23 @@ def test_the_opened_head_gives_the_logits_of_the_run(checkpoint, architecture, h
     np.testing.assert_allclose(np.tanh(opened.dense), opened.pooled, atol=1e-6)
     assert len(opened.labels) == len(opened.logits)
     assert (opened.labels == ("IsNext", "NotNext")) == (head == "nsp")
+
+
+def test_what_is_usual_is_the_mean_over_all_pairs():
+    states = np.random.default_rng(3).normal(size=(5, 3, 7)).astype(np.float32)
+    states[:, 0] = states[0, 0]  # every sentence has the same
+    units = states / np.linalg.norm(states, axis=-1, keepdims=True)
+    pairs = [1 - (units[a] * units[b]).sum(axis=-1) for a, b in combinations(range(5), 2)]
+    np.testing.assert_allclose(usual_distance(states), np.mean(pairs, axis=0), atol=1e-6)
+    assert usual_distance(states)[0] == 0
+
+
+def test_an_arrival_is_measured_by_what_is_usual_in_its_layer():
+    old, new = np.eye(4)[[0, 0, 0, 1]], np.array([[1.0, 0, 0, 0], [2, 0, 0, 0], [0, 3, 0, 0], [0, 1, 1e-9, 0]])
+    found = arrival(old, new, np.array([0.5, 0.5, 0.25, 0]))
+    assert found.relative.tolist() == [0, 0, 4, 0]  # 1 - cosine 1, of 0.25; in the last all have the same
+    assert found.apart == pytest.approx([0, 0, 1, 0])
+    assert found.usual.tolist() == [0.5, 0.5, 0.25, 0]
 
 
 def test_classes_have_the_checkpoints_own_names(tiny_classifier):

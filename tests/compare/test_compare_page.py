@@ -89,11 +89,25 @@ def test_a_long_input_is_drawn_in_part_and_counted_whole():
     payload = drawn(visit("compare", text="dog " * 60, at="59", view="Masks and heads"), "compare_maps")
     for n, reader in enumerate(payload["readers"]):
         assert len(reader["tokens"]) == 62
-        assert len(reader["drawn"]) <= figures.MAX_DRAWN + 1
+        assert len(reader["drawn"]) <= figures.MAX_DRAWN + 2
+        assert {0, 61} < set(reader["drawn"])  # [CLS] and [SEP] hold most of a row's weight, however far they are
         row = reader["drawn"].index(reader["row"])
         assert payload["arrays"][f"allowed{n}"].shape == (len(reader["drawn"]), 62)
         assert payload["arrays"][f"weights{n}"][row].sum() == pytest.approx(1.0, abs=1e-5)
     assert payload["arrays"]["allowed0"].all()
+
+
+def test_the_head_that_opens_first_looks_at_words_on_both_sides_unless_one_is_chosen():
+    def opened(**link) -> dict:
+        return drawn(visit("compare", text=TEXT, at="2", view="Masks and heads", **link), "compare_maps")
+
+    payload = opened()
+    assert len({(reader["layer"], reader["head"]) for reader in payload["readers"]}) == 1
+    for n in range(4):
+        words = payload["arrays"][f"weights{n}"][1:-1, 1:-1]
+        assert (words.sum() - np.trace(words)) / len(words) > 0.3
+    one = opened(layer="2")["readers"][0]
+    assert (one["layer"], one["head"]) == (1, payload["readers"][0]["head"])
 
 
 def test_a_right_to_left_reader_is_framed_where_it_guesses_the_last_word():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from bert_core import model
 from bert_core.facts import known_sizes
 from bert_core.figures import family, family_claims
 from bert_core.load import load_model
@@ -64,9 +66,16 @@ def test_each_claim_has_its_evidence(tiny_bert):
     assert "words and signs: 3; pieces: 3" in claims["tokens"].evidence
     assert "(5 × 15) matrix" in claims["parallel"].evidence
     assert "39.4 % fewer" in claims["distil"].evidence
-    assert "'gelu'" in claims["gelu"].evidence
+    assert "config says 'gelu', here the form with erf." in claims["gelu"].evidence
     assert claims["name"].evidence == ""
     assert all(claim.evidence or claim.page or claim.key == "name" for claim in claims.values())
+
+
+@pytest.mark.parametrize("name", family_claims.GELU_FORMS)
+def test_a_gelu_is_said_in_the_form_that_it_is_computed_in(name):
+    x = torch.linspace(-3, 3, 61)
+    approximate = "none" if "erf" in family_claims.GELU_FORMS[name] else "tanh"
+    assert torch.equal(model._ACTIVATIONS[name](x), torch.nn.functional.gelu(x, approximate=approximate))
 
 
 def test_sinusoids_are_those_of_the_2017_paper():

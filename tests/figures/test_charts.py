@@ -11,6 +11,7 @@ import pytest
 from bert_core.config import BertConfig
 from bert_core.figures import class_poll, cls, cost, family, finetune, meaning, tasks, theme
 from bert_core.measures import poll
+from bert_core.measures.cls import Arrival
 from bert_core.measures.cost import Fit, Timing
 from bert_core.measures.meaning import Occurrence, Projection
 from bert_core.measures.probe import Probe
@@ -81,9 +82,11 @@ def test_the_first_row_of_every_map_is_on_top():
 
 
 def test_where_a_change_arrives_is_a_line_from_nought():
-    figure = cls.arrival_figure(np.array([0.0, 0.2, 0.1]))
+    figure = cls.arrival_figure(Arrival(np.array([0.0, 0.2, 0.1]), np.array([0, 1e-5, 0.1]), np.array([0, 5e-5, 1])))
     assert (list(figure.data[0].x), list(figure.data[0].y)) == (["input", "1", "2"], [0.0, 0.2, 0.1])
     assert (figure.data[0].fill, figure.layout.yaxis.rangemode) == ("tozeroy", "tozero")
+    assert list(figure.data[1].y) == [1, 1, 1]  # two unrelated sentences
+    assert figure.data[0].customdata.tolist() == [[0, 0], [1e-5, 5e-5], [0.1, 1]]
 
 
 # --- tasks ---------------------------------------------------------------------
@@ -110,6 +113,38 @@ def test_pairs_of_tokens_have_the_first_sentence_as_rows_on_a_signed_scale():
     assert (list(heat.y), list(heat.x)) == (["1 a", "2 &lt;"], ["1 c", "2 d", "3 e"])
     assert (heat.zmin, heat.zmax) == (-1, 1)
     assert [list(stop) for stop in heat.colorscale] == theme.SIGNED
+
+
+def test_a_map_of_cosines_above_nought_has_colours_of_its_own_range():
+    heat = tasks.token_pairs_figure(np.array([[0.46, 0.6], [0.84, 0.5]]), ["a", "b"], ["c", "d"]).data[0]
+    assert (heat.zmin, heat.zmax) == (0.46, 0.84)
+    assert [list(stop) for stop in heat.colorscale] == theme.RISING
+    assert tasks.own_range(np.array([[0.2, 0.2]])) is None  # no range to run through
+    assert tasks.own_range(np.array([[-0.01, 0.2]])) is None
+
+
+def pair(model: str, alike: float, unlike: float, own: float = 0.5) -> tasks.PairCosines:
+    return tasks.PairCosines(model, own, alike, unlike, 0.7)
+
+
+def test_what_pairs_say_of_the_tuning_follows_from_the_cosines():
+    tuned, other = pair("tuned", 0.8, 0.4), pair("other", 0.6, 0.9)
+    assert tasks.order_line(tuned, other) == (
+        "tuned gives the pair that is alike 0.80 and the pair that is not 0.40; other gives the one 0.60 and the other "
+        "0.90. Only tuned has them in the right order: that is what the tuning did.")
+    assert "Only other has them in the right order, which the tuning did not" in tasks.order_line(
+        pair("tuned", 0.4, 0.8), pair("other", 0.9, 0.8))
+    assert tasks.order_line(other, pair("third", 0.1, 0.2)).endswith("Neither has them in the right order.")
+    assert tasks.order_line(tuned, pair("other", 0.9, 0.8)).endswith("Both have them in the right order; tuned sets "
+                                                                     "them further apart.")
+    assert tasks.order_line(tuned, None).endswith("0.40: the right order.")
+    assert tasks.order_line(other, None).endswith("0.90: the wrong order.")
+
+
+def test_where_a_pair_stands_among_the_shipped_ones():
+    known = [pair("a", 0.8, 0.4, 0.9), pair("b", 0.6, 0.9, -0.1), pair("c", 0.6, 0.9, 0.7)]
+    assert tasks.own_line(known) == ("Your pair beside the two shipped ones: a gives it 0.90, above both; "
+                                     "b gives it −0.10, below both; c gives it 0.70, between the two.")
 
 
 # --- meaning -------------------------------------------------------------------

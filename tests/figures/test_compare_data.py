@@ -66,6 +66,24 @@ def test_a_panel_has_the_rows_it_draws_the_asked_head_and_where_it_looks():
     assert compare.panel_arrays(trace, (4,), 9, 9, only_mask=False)["weights"] == pytest.approx(PROBS[1, 2])
 
 
+def test_the_head_to_open_is_the_one_that_every_reader_uses_for_words():
+    both, left = np.zeros((2, 3, 6, 6)), np.zeros((2, 3, 6, 6))
+    both[..., 0] = left[..., 0] = 1.0  # all rest on [CLS]
+    both[1, 2, 2:5], left[1, 2, 2:5] = ([0.5, 0.3, 0, 0, 0.2, 0], [0.6, 0.4, 0, 0, 0, 0])
+    both[0, 1, 2:5], left[0, 1, 2:5] = ([0, 1, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0])  # more, and to one side only
+    traces = made_trace(TOKENS, attention_probs=both), made_trace(TOKENS, "causal", attention_probs=left)
+    assert compare.opening_head(traces) == (1, 2)
+    assert compare.opening_head(traces[1:]) == (0, 1)
+    assert compare.opening_head([traces[1], made_trace(TOKENS, "causal", attention_probs=left[:1])]) == (0, 1)
+    assert compare.opening_head([made_trace(("[CLS]", "[SEP]"), attention_probs=np.full((2, 3, 2, 2), 0.5))]) == (0, 0)
+
+
+def test_a_map_of_a_long_input_has_its_special_tokens():
+    trace = made_trace(("[CLS]", *["a"] * 60, "[SEP]"))
+    drawn = compare.drawn_positions(trace, (40,))
+    assert drawn == [0, *range(24, 56), 61]
+
+
 def test_inputs_are_cut_alike_where_their_pieces_stand_in_the_same_places():
     first, other = made_trace(TOKENS), made_trace(("[CLS]", "the", "old", "dogs", "slept", "[SEP]"))
     masked = replace(first, encoding=replace(first.encoding, tokens=("[CLS]", "the", "[MASK]", *TOKENS[3:])))

@@ -141,11 +141,16 @@ def test_padding_stands_on_the_right_and_is_masked(pad_to, extra):
 
 
 @pytest.mark.parametrize(("pieces", "words", "vocabulary", "note"), [
-    (1, 1, 30522, "1 piece for 1 word, out of 30,522"), (400, 9, None, "400 pieces for 9 words"),
-    (401, 9, 256, "401 pieces for 9 words, out of 256; the first 400 are drawn"),
+    (1, 1, 30522, "1 piece for 1 word"), (400, 9, None, "400 pieces for 9 words"),
+    (401, 9, 256, "401 pieces for 9 words; the first 400 are drawn"),
 ])
 def test_a_cut_is_counted(pieces, words, vocabulary, note):
     assert tokens.cut_note(Cut("x", ("a",) * pieces, vocabulary), words) == note
+
+
+@pytest.mark.parametrize(("vocabulary", "title"), [(30522, "x, a vocabulary of 30,522"), (None, "x")])
+def test_a_cut_is_headed_by_the_size_of_its_vocabulary(vocabulary, title):
+    assert tokens.cut_title(Cut("x", ("a",), vocabulary)) == title
 
 
 # --- embeddings ----------------------------------------------------------------

@@ -80,7 +80,11 @@ def test_segments_stand_where_the_model_tells_sentences_apart(family, monkeypatc
 def test_five_tokenizers_cut_the_same_text():
     sent = drawn(visit("tokens", text=TEXT, view="Compare", pieces="300"), "cuts")
     names = [cut["name"] for cut in sent["cuts"]]
-    assert names == ["twin-bert", "small WordPiece", "small byte pairs, as GPT-2", "characters", "bytes (UTF-8)"]
+    assert names == ["twin-bert", "small WordPiece", "small byte pairs (only the method is GPT-2's)", "characters",
+                     "bytes (UTF-8)"]
+    assert [cut["title"].removeprefix(cut["name"]) for cut in sent["cuts"]] == [
+        f", a vocabulary of {cut['vocabulary']:,}" if cut["vocabulary"] else "" for cut in sent["cuts"]]
+    assert sent["cuts"][0]["title"] == "twin-bert, a vocabulary of 30,522"
     assert sent["cuts"][1]["vocabulary"] <= 300
     assert sent["cuts"][3]["count"] == len(TEXT)
     assert sent["cuts"][4]["count"] == len(TEXT.encode())
@@ -94,4 +98,4 @@ def test_the_comparison_says_that_it_leaves_the_second_sentence_out():
 
 def test_one_piece_is_counted_as_one():
     sent = drawn(visit("tokens", text="Dog", view="Compare", pieces="300"), "cuts")
-    assert sent["cuts"][0]["note"].startswith("1 piece for 1 word, out of 30,522")
+    assert sent["cuts"][0]["note"] == "1 piece for 1 word"

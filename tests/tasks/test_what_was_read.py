@@ -105,3 +105,21 @@ def test_the_words_on_pairs_are_those_of_the_picture():
     at = visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND)
     assert "Each sentence is read on its own. The bars" in said(at)
     assert all(bar["text"].startswith("cosine ") for side in drawn(at, "verdict")["sides"] for bar in side["bars"])
+
+
+def test_a_pair_stands_beside_two_shipped_ones_and_the_first_example_is_one_of_them():
+    def shown(**given) -> tuple[list[str], list[list[str]], str]:
+        at = visit("tasks", view="Sentence pairs", **given)
+        sides = drawn(at, "verdict")["sides"]
+        return [side["title"] for side in sides], [[bar["label"] for bar in side["bars"]] for side in sides], said(at)
+
+    own, static = "these two sentences", "these two, static vectors only"
+    titles, bars, words = shown()
+    assert titles == ["twin-bert-stsb, tuned to compare", "twin-bert"]
+    assert bars == [[own, "a pair that is not alike", static]] * 2
+    assert "Only twin-bert-stsb has them in the right order" in words
+    assert "Your pair" not in words
+    titles, bars, words = shown(text=FIRST, pair=SECOND, model="twin-bert-stsb")
+    assert titles == ["twin-bert-stsb, tuned to compare", "twin-bert"]  # something untuned to see the tuning by
+    assert bars == [[own, "a pair that is alike", "a pair that is not alike", static]] * 2
+    assert "Your pair beside the two shipped ones: twin-bert-stsb gives it" in words

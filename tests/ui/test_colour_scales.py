@@ -68,6 +68,15 @@ def test_plotly_gives_a_signed_value_the_colour_that_the_canvases_give_it(mode: 
             assert colour == pytest.approx(signed(value, mode), abs=0.25)  # alpha has three digits
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_range_of_its_own_has_the_upper_half_of_the_signed_colours(mode: str):
+    ink, values = theme.INK[mode], np.array([[0.4, 0.45, 0.6, 0.9]])
+    figure = theme.on_page(tasks.token_pairs_figure(values, ["a"], list("bcde")), ink)
+    found = theme._cell_colours(figure.data[0], theme.PAPER[ink])[0]
+    for value, colour in zip(values[0], found, strict=True):
+        assert colour == pytest.approx(signed((value - 0.4) / 0.5, mode), abs=0.25)
+
+
 def test_a_scale_that_is_neither_does_not_follow_the_page():
     figure = theme.on_page(go.Figure(go.Heatmap(z=[[0, 1]], colorscale="Viridis")), theme.INK["dark"])
     assert figure.data[0].colorscale == go.Figure(go.Heatmap(z=[[0, 1]], colorscale="Viridis")).data[0].colorscale

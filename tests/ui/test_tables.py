@@ -68,8 +68,10 @@ def test_where_a_change_arrives_and_how_tokens_compare_are_tables_too():
     at = visit("cls", view="Change a word", text="A warm film.", changed="A cold film.")
     is_ready(at)
     (arrival,) = behind(at)
-    assert arrival[1] == ["input", "0"]
-    assert float(arrival[-1][1]) > 0
+    assert arrival[1] == ["input", "0", "0", "0"]
+    for layer in arrival[2:]:
+        relative, apart, usual = map(float, layer[1:])
+        assert relative == pytest.approx(apart / usual, rel=5e-3)
     at = visit("tasks", view="Sentence pairs", text="A dog ran.", pair="The cat sat down.")
     is_ready(at)
     (table,), (cosines,) = behind(at), drawn_maps(at)

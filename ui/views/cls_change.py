@@ -9,17 +9,18 @@ import streamlit as st
 
 from bert_core import Trace, TraceRequest
 from bert_core.figures import cls as figures
-from bert_core.measures.cls import changed_words
-from bert_core.measures.similarity import unit
+from bert_core.measures.cls import Arrival, arrival, changed_words, usual_distance
 from bert_core.tasks import Classification
 from bert_core.tasks.support import trimmed
 from ui import components, controls, state
 from ui.state import Here
 from ui.tables import Numbers
 from ui.views.cls_answer import answer, labels_of, side, verdict
+from ui.views.cls_layers import cls_states
 from ui.views.task_models import DEFAULT_OF, examples, follow, put, say, share, signed
 
 PARTS = ("logits", "hidden_states")
+TITLE = "Where the change arrives"
 #: Said of two sentences with the same tokens.
 SAME = "To the model both are the same sentence: change a word in the copy."
 
@@ -42,12 +43,41 @@ def draw(here: Here) -> None:
     say(_in_words(*results) if is_changed else SAME, strong=True)
     if is_changed and state.loaded(here.model).tokenizer.has_cls:
         name = old_trace.encoding.tokens[0]
-        old, now = (unit(trace.hidden_states[:, 0]) for trace in (old_trace, new_trace))  # (L+1, D)
-        st.html("<h2>Where the change arrives</h2>")
-        distances = np.square(old - now).sum(axis=-1) / 2  # 1 − cosine of unit vectors, exactly 0 for the same one
-        rows = list(zip(figures.layer_names(len(distances)), distances.tolist()))
-        components.chart(figures.arrival_figure(distances, name), "cls_arrival", Numbers(
-            "Where the change arrives", ("layer", f"1 − cosine of old and new {name}"), rows))
+        usual = state.shared(usual_of, here.model)
+        found = arrival(old_trace.hidden_states[:, 0], new_trace.hidden_states[:, 0], usual)
+        st.html(f"<h2>{TITLE}</h2>")
+        components.chart(figures.arrival_figure(found, name), "cls_arrival", _numbers(found, name))
+        say(f"1 means: as far apart as the {name} of two unrelated sentences are in that layer, on average over "
+            f"{len(unrelated())} shipped ones. {_largest_step(found)}")
+
+
+@st.cache_resource(max_entries=8, show_spinner="Measuring unrelated sentences …")
+def usual_of(model: str) -> np.ndarray:
+    """How far the [CLS] of two unrelated sentences are from one another in each layer of this model, (L+1,)."""
+    return usual_distance(cls_states(model, unrelated()))
+
+
+def unrelated() -> list[str]:
+    """Of each pair of the probes' sentences one, from either class in turn: no two have anything to do with another."""
+    return [entry["sentences"][n % 2][n] for entry in examples("cls")["probes"]
+            for n in range(len(entry["sentences"][0]))]
+
+
+def _numbers(found: Arrival, name: str) -> Numbers:
+    columns = ("layer", "times as far as two unrelated sentences", f"1 − cosine of old and new {name}",
+               "1 − cosine of two unrelated sentences, mean")
+    return Numbers(TITLE, columns, [(layer, *map(float, values)) for layer, *values in zip(
+        figures.layer_names(len(found.apart)), *found)])
+
+
+def _largest_step(found: Arrival) -> str:
+    """The layer in which the distance grows most, in words."""
+    if not found.relative.any():
+        return "Here nothing arrives: before both sentences it is the same in every layer."
+    layer, names = int(np.diff(found.relative).argmax()) + 1, figures.layer_names(len(found.relative))
+    before = "the input" if layer == 1 else f"layer {names[layer - 1]}"
+    return (f"The distance grows most from {before} ({found.relative[layer - 1]:.2f}) to layer {names[layer]} "
+            f"({found.relative[layer]:.2f}). One that is far below 1 can be read too: see the probes under Layers.")
 
 
 def _marked(trace: Trace, changed: Sequence[bool]) -> list[list]:

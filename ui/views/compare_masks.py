@@ -30,10 +30,11 @@ def masks_and_heads(here: Here) -> None:
     traces = [reading.trace for reading in readings.values()]
     layers = max(trace.config.num_hidden_layers for trace in traces)
     heads = max(trace.config.num_attention_heads for trace in traces)
+    first = figures.opening_head(traces)
     with asked.beside, controls.row():
         only_mask = controls.choice("Show", ["attention", "mask"], "show", "attention") == "mask"
-        layer = controls.slider("Layer", 1, layers, "layer", min(2, layers), width=105) - 1
-        head = controls.slider("Head", 1, heads, "head", 1, width=105) - 1
+        layer = controls.slider("Layer", 1, layers, "layer", first[0] + 1, width=105) - 1
+        head = controls.slider("Head", 1, heads, "head", first[1] + 1, width=105) - 1
     components.mount("compare_maps", "compare_maps", _packed(readings, layer, head, only_mask),
                      _opener(layers, heads))
     for reader, reason in gaps.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,8 @@ from ui.views.task_models import examples, or_example, say, share, signed, try_b
 PARTS = ("hidden_states", "token_embeddings")
 #: The shipped model whose sentence vectors were tuned for similarity.
 TUNED = "twin-bert-stsb"
+#: Name of the visitor's pair on the bars.
+THESE = "these two sentences"
 #: Tokens of a sentence up to which the token map names each, and its table goes with the page.
 FEW = 40
 TOKEN_COSINES = "Cosine of every token of the first sentence to every token of the second"
@@ -73,27 +76,56 @@ def _draw_similarity(here: Here, tuned: Here) -> None:
     """Cosine of the two sentence vectors by the tuned model and by the chosen one; tokens against tokens."""
     if tuned is here and here.model != TUNED:
         notices.note(f"{TUNED} is not here: the cosine is that of {here.model}, which was not tuned for similarity.")
-    readers = [tuned] if tuned.model == here.model else [tuned, here]
-    traces = state.traces([reader.request(text=text, pair=None, parts=PARTS)
-                           for reader in readers for text in (here.text, here.pair)])
-    if not all(trace.encoding.content for trace in traces):
+    readers = _readers(here, tuned)
+    marks = {name: tuple(pair) for name, pair in examples("tasks")["pair_marks"].items()}
+    pairs = {"own": (here.text, here.pair), **marks}
+    texts = list(dict.fromkeys(text for pair in pairs.values() for text in pair))
+    traces = iter(state.traces([reader.request(text=text, pair=None, parts=PARTS)
+                                for reader in readers for text in texts]))
+    read = [{text: next(traces) for text in texts} for _ in readers]
+    if not all(one[text].encoding.content for one in read for text in texts):
         notices.note("One of the sentences has no token beside the special ones: there is no vector to compare.")
         return
-    verdict([_cosines(reader.model, traces[2 * n], traces[2 * n + 1]) for n, reader in enumerate(readers)],
-            "pair_cosines", "Similarity of the two sentences")
-    _draw_tokens(traces[0], traces[1], tuned.model)
-    tasks_layer.of_pair(traces[0], traces[1], tuned.model)
+    known = [_cosines(reader.model, pairs, one) for reader, one in zip(readers, read, strict=True)]
+    verdict([_side(one, pairs) for one in known], "pair_cosines", "Similarity of the two sentences")
+    is_shipped = pairs["own"] in marks.values()
+    if not is_shipped:
+        say(figures.own_line(known), strong=True)
+    say(figures.order_line(known[0], known[1] if len(known) > 1 else None), strong=is_shipped)
+    first, second = (read[0][text] for text in pairs["own"])
+    _draw_tokens(first, second, tuned.model)
+    tasks_layer.of_pair(first, second, tuned.model)
 
 
-def _cosines(model: str, first: Trace, second: Trace) -> dict:
-    """One side of the verdict: cosine by the last layer's mean, and by static vectors."""
-    kinds = (("in context", "mean"), ("static vectors only", "static"))
-    values = [float(cosine_to(sentence_vector(first, kind), sentence_vector(second, kind))) for _, kind in kinds]
+def _readers(here: Here, tuned: Here) -> list[Here]:
+    """The tuned model and, beside it, one that was not tuned: the chosen one, or else the shipped one."""
+    if tuned.model != here.model:
+        return [tuned, here]
+    is_beside = here.model == TUNED and state.OFFERED in state.model_names()
+    return [tuned, replace(here, model=state.OFFERED)] if is_beside else [tuned]
+
+
+def _cosines(model: str, pairs: Mapping[str, tuple[str, str]], read: Mapping[str, Trace]) -> figures.PairCosines:
+    """Cosines of each pair by the last layer's mean, and of the visitor's by static vectors too."""
+    def cosine(name: str, kind: str) -> float:
+        return float(cosine_to(*(sentence_vector(read[text], kind) for text in pairs[name])))
+
+    return figures.PairCosines(model, *(cosine(name, "mean") for name in ("own", "alike", "unlike")),
+                               cosine("own", "static"))
+
+
+def _side(one: figures.PairCosines, pairs: Mapping[str, tuple[str, str]]) -> dict:
+    """One side of the verdict: the visitor's pair, and to compare it with, the shipped ones that are not the same."""
+    marks = [(label, value, " + ".join(pairs[name])) for name, label, value in (
+        ("alike", "a pair that is alike", one.alike), ("unlike", "a pair that is not alike", one.unlike))
+        if pairs[name] != pairs["own"]]
+    bars = [(THESE, one.own, ""), *marks, ("these two, static vectors only", one.static, "")]
     return {
-        "title": model, "text": None, "best": None, "low": -1.0, "high": 1.0, "hidden": 0,
-        "bars": [{"label": label, "value": value, "share": max(0.0, value), "text": f"cosine {signed(value, plus='')}"}
-                 for (label, _), value in zip(kinds, values)],
-        "table": [[label, value] for (label, _), value in zip(kinds, values)],
+        "title": f"{one.model}, tuned to compare" if one.model == TUNED else one.model, "text": None,
+        "best": THESE, "low": -1.0, "high": 1.0, "hidden": 0,
+        "bars": [{"label": label, "value": value, "share": max(0.0, value), "text": f"cosine {signed(value, plus='')}",
+                  "below": below} for label, value, below in bars],
+        "table": [[label, value] for label, value, _ in bars],
     }
 
 
@@ -110,17 +142,22 @@ def _draw_tokens(first: Trace, second: Trace, model: str) -> None:
         components.chart(figures.token_pairs_figure(cosines, *names), "pair_tokens", Numbers(
             TOKEN_COSINES, ("token", *names[1]),
             [(name, *values) for name, values in zip(names[0], cosines.tolist())]))
-    say(f"Each sentence was read on its own by {model}; the map compares their tokens in the last layer.")
+    found = figures.own_range(cosines)
+    scale = (f" Its colours run from its own least cosine, {signed(found[0], plus='')}, to its greatest, "
+             f"{signed(found[1], plus='')}.") if found else ""
+    say(f"Each sentence was read on its own by {model}; the map compares their tokens in the last layer.{scale}")
 
 
 def _packed(cosines: np.ndarray, first: Encoding, second: Encoding) -> bytes:
     """The same map of long sentences, in numbers: as HTML their table would have ten million letters."""
+    low, high = figures.own_range(cosines) or (None, 1.0)
     ticks = [[one.tokens[n] for n in one.content] for one in (first, second)]
     rows, columns = ([f"“{one.tokens[n]}” ({n})" for n in one.content] for one in (first, second))
     return components.pack(
         {"rows": rows, "columns": columns, "ticks": ticks[0], "column_ticks": ticks[1],
          "row_word": "sentence", "column_word": "second sentence", "size": 640,
-         "caption": TOKEN_COSINES, "panels": [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0}]},
+         "caption": TOKEN_COSINES, "panels": [{"title": "Cosine", "name": "cosine", "signed": True, "low": low,
+                                               "limit": high}]},
         {"cosine": cosines.astype(np.float32)})
 
 

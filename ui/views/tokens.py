@@ -77,8 +77,8 @@ def compare(here: Here) -> None:
     cuts = wordpiece.cuts(loaded.tokenizer, shell.short_name(here.model), text, own_prose(), size)
     words = len(text.split())
     header = {"cuts": [
-        {"name": cut.name, "note": figures.cut_note(cut, words), "count": len(cut.pieces),
-         "per_word": len(cut.pieces) / max(words, 1), "vocabulary": cut.vocabulary,
+        {"name": cut.name, "title": figures.cut_title(cut), "note": figures.cut_note(cut, words),
+         "count": len(cut.pieces), "per_word": len(cut.pieces) / max(words, 1), "vocabulary": cut.vocabulary,
          "chips": [{"t": shown, "k": kind, "at": f"piece {n}"} for n, (shown, kind)
                    in enumerate(chips.describe([visible(p) for p in cut.pieces[:figures.SHOWN_PIECES]]), 1)]}
         for cut in cuts]}
