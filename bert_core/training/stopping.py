@@ -15,7 +15,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def behind_a_step() -> Iterator[Callable[[], bool]]:
     """`with behind_a_step() as is_told: ...`: whether the run has been told to stop.
 
-    The first signal takes its usual course at the end of the block, a second one at once.
+    The first signal takes its usual course at the end of the block, a second one at once; what the process was
+    started to ignore (a shell's background job Ctrl-C) stays ignored.
     """
     told: list[int] = []
     before: dict[int, Any] = {}
@@ -30,7 +31,7 @@ def behind_a_step() -> Iterator[Callable[[], bool]]:
 
     if threading.current_thread() is threading.main_thread():  # others can't take signals
         for number in SIGNALS:
-            if signal.getsignal(number) is not None:  # one of another language's would not come back
+            if signal.getsignal(number) not in (None, signal.SIG_IGN):  # another language's would not come back
                 before[number] = signal.signal(number, note)
     try:
         yield lambda: bool(told)

@@ -19,6 +19,14 @@ from tests.training.tiny import corpus
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.fixture(autouse=True)
+def _as_in_a_terminal():
+    """Ctrl-C interrupts, also where these tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def command(tmp_path) -> list[str]:
     """A run of some steps, less where it goes; all of them read one file of pairs."""
@@ -56,6 +64,13 @@ def test_a_second_signal_is_obeyed_at_once():
         assert is_told()
         signal.raise_signal(signal.SIGINT)
         pytest.fail("the second was not obeyed")
+
+
+def test_a_job_that_ignores_ctrl_c_goes_on():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with stopping.behind_a_step() as is_told:
+        signal.raise_signal(signal.SIGINT)
+        assert not is_told()
 
 
 def test_a_service_that_is_told_to_end_leaves_a_checkpoint(command, tmp_path):
