@@ -138,7 +138,7 @@ def test_visitors_without_a_browser_stay_on_the_page_they_opened():
         first = apart.submit(asyncio.run, visit(server.address, "tokens", "the cat slept"))
         here, still_here, showing = first.result()
         elsewhere, _, _ = apart.submit(asyncio.run, visit(server.address, "cls", "the dog barked")).result()
-        load = apart.submit(asyncio.run, crowd(server.address, every_view()[:2], 8.0)).result()
+        load = apart.submit(asyncio.run, crowd(server.address, every_view()[:2], 4.0)).result()
     assert here == still_here != elsewhere
     assert showing == "the cat slept"
     assert (len(load.opened), load.faults) == (2, {"errors": 0, "crossed": 0})

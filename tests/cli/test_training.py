@@ -183,3 +183,14 @@ def test_json_only_where_it_is_asked_for(run, file, tiny_gpt, tmp_path):
     code, out, _ = run("export", tiny_gpt, str(tmp_path / "out"))
     assert code == 0
     assert f"  folder           {tmp_path / 'out'}\n" in out
+
+
+def test_an_export_says_which_heads_it_leaves_behind(run, tmp_path):
+    for name, said in (("ELECTRA, discriminator", "ElectraForPreTraining is written as ElectraModel"), ("BERT", None)):
+        family = next(one for one in FAMILIES if one.name == name)
+        (tmp_path / name).mkdir()
+        model = str(make_family(tmp_path / name, family))
+        code, out, error = run("export", model, str(tmp_path / f"{name} out"), "--json")
+        assert (code, error) == (0, "")
+        left_out = json.loads(out).get("left_out")
+        assert left_out is None if said is None else said in left_out

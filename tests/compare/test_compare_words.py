@@ -8,7 +8,7 @@ from bert_core import TraceRequest, load_engine
 from bert_core.load import load_model
 from bert_core.measures import compare
 from tests.payloads import said, visit
-from ui.views.compare_ask import DEFAULT_TEXT, DEFAULT_WORD
+from ui.views.compare_ask import DEFAULT_TEXT, DEFAULT_WORD, Given
 
 
 def given(at) -> str:
@@ -29,6 +29,14 @@ def test_the_word_behind_a_gap_is_not_another_gaps_and_no_other_sentences():
     assert given(at) == "tree"  # the same gap of the same sentence, which was edited before it
     at.text_input(key="text").set_value("Paris is [MASK] of France.").run()
     assert given(at) == ""
+
+
+def test_a_word_stays_behind_its_gap_under_a_model_that_cuts_words_otherwise():
+    inputs = ("The [MASK] ran to the [MASK].", None)
+    bert = Given("cat", inputs, (0, 4), ("[CLS]", "the", "[MASK]", "ran", "to", "the", "[MASK]", ".", "[SEP]"), 2)
+    other = ("<s>", "The", "<mask>", "Ġran", "Ġto", "Ġthe", "<mask>", ".", "</s>")
+    assert bert.is_of(Given("cat", inputs, (0, 4), other, 2))
+    assert not bert.is_of(Given("cat", inputs, (0, 22), other, 6))
 
 
 def test_the_first_sentences_word_is_not_behind_the_second_ones_gap():

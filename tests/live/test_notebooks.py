@@ -12,7 +12,7 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.i
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path, monkeypatch):
-    monkeypatch.setenv("NOTEBOOK_STEPS", "40")
+    monkeypatch.setenv("NOTEBOOK_STEPS", "12")
     monkeypatch.setenv("NOTEBOOK_EPOCHS", "2")
     monkeypatch.setenv("NOTEBOOK_WAY", "frozen")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

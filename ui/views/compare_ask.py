@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -23,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 TWINS = {"masked": "twin-bert", "left": "twin-gpt", "right": "twin-rtl"}
 #: The word behind the gap of the sentence that a new visitor sees.
 DEFAULT_WORD = "book"
-#: The word behind a gap, the tokens with that gap, and its place among them, as the last run had them.
-_GIVEN_FOR = "_behind_which"
+#: Session key: the word behind a gap, as the last run had it.
+_GIVEN = "_given_word"
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
     word, guesses = question.word, controls.GUESSES
     if is_gap:
         with next(columns):
-            _forget_another_gaps_word(encoding.tokens, place)
+            _forget_another_gaps_word(question, encoding.tokens, place)
             word = _behind_the_mask(question, state.loaded(readers.masked).tokenizer)
         question = with_word(question, word) if word else question
     if with_guesses:
@@ -172,15 +173,31 @@ def with_best_guess(asked: Asked) -> Asked:
     return replace(asked, question=question, word=word, encoding=encoding, positions=positions)
 
 
-def _forget_another_gaps_word(tokens: Sequence[str], place: int) -> None:
+class Given(NamedTuple):
+    """A word, and the gap that it was given for: its input, its tokens, and the gap's place in both."""
+
+    word: str
+    inputs: tuple[str, str | None]
+    at: tuple[int, int]
+    tokens: Sequence[str]
+    place: int
+
+    def is_of(self, gap: Given) -> bool:
+        """Whether that one is the same gap, in the same input or in the same one edited."""
+        if self.inputs == gap.inputs:  # perhaps in another model's pieces
+            return self.at == gap.at
+        return follow.moved(self.tokens, gap.tokens).get(self.place) == gap.place
+
+
+def _forget_another_gaps_word(question: Question, tokens: Sequence[str], place: int) -> None:
     """Before the word's widget: what was given for another gap, or another sentence, is not behind this one."""
-    before = st.session_state.get(_GIVEN_FOR)
-    given = st.session_state.get("behind", st.query_params.get("behind", ""))
-    if before is not None and given and given == before[0]:
-        is_same = before[2] == place if before[1] == tokens else follow.moved(before[1], tokens).get(before[2]) == place
-        if not is_same:
-            st.session_state["behind"] = given = ""
-    st.session_state[_GIVEN_FOR] = (given, tokens, place)
+    word = st.session_state.get("behind", st.query_params.get("behind", ""))
+    before: Given | None = st.session_state.get(_GIVEN)
+    now = Given(word, (question.text, question.pair), (question.sequence, question.start), tokens, place)
+    if before is not None and word and word == before.word and not before.is_of(now):
+        st.session_state["behind"] = ""
+        now = now._replace(word="")
+    st.session_state[_GIVEN] = now
 
 
 def _behind_the_mask(question: Question, tokenizer: Tokenizer) -> str:
