@@ -328,7 +328,7 @@ def test_512_tokens_open_exactly_on_demand(visitor, engine):
     visitor.no_traceback()
 
 
-@pytest.mark.parametrize("view", ["Head view", "Model view", "Neuron view"])
+@pytest.mark.parametrize("view", quick_are(1, ["Head view", "Model view", "Neuron view"]))
 def test_bertviz_draws_with_no_network(visitor, view):
     page = visitor.open("attention", text=TEXT, view="bertviz", bertviz=view)
     frame = page.frame_locator("iframe")
@@ -336,7 +336,7 @@ def test_bertviz_draws_with_no_network(visitor, view):
     holds(page, lambda: frame.locator("#bertviz-view svg line, #bertviz-view svg rect").count() > 100)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", quick_are(1, ["light", "dark"]))
 def test_the_saved_page_opens_from_disk_with_the_same_numbers(browser, trace, tmp_path, scheme):
     file = tmp_path / "attention.html"
     file.write_text(standalone(trace, 2, 8, "map"), encoding="utf-8")
@@ -352,7 +352,7 @@ def test_the_saved_page_opens_from_disk_with_the_same_numbers(browser, trace, tm
     context.close()
 
 
-@pytest.mark.parametrize("kind", ["PNG", "SVG"])
+@pytest.mark.parametrize("kind", quick_are(1, ["PNG", "SVG"]))
 def test_the_picture_can_be_saved(visitor, trace, kind):
     page = visitor.open("attention", text=TEXT, layer=3, head=9, look="lines")
     with page.expect_download() as download:

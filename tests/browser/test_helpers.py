@@ -205,10 +205,10 @@ def test_high_contrast_takes_no_number_and_no_choice_away(visitor):
     assert bar.evaluate(colour) not in ("rgba(0, 0, 0, 0)", WHITE)
 
 
-@pytest.mark.parametrize(("name", "view"), [
-    ("attention", "All heads"), ("attention", "Act"), ("family", "Wrong claims"), ("masking", "The head"),
+@pytest.mark.parametrize(("name", "view"), quick_are(2, [
+    ("attention", "All heads"), ("family", "Wrong claims"), ("attention", "Act"), ("masking", "The head"),
     ("compare", "Side by side"),
-])
+]))
 def test_a_page_four_times_as_large_does_not_scroll_sideways(new_visitor, name, view):
     """A window of 1280 pixels at 400 %, or a small phone: 320 pixels (WCAG 2.2, 1.4.10)."""
     visitor = new_visitor(width=320, height=640)
@@ -237,7 +237,7 @@ def test_a_page_with_its_letters_and_paragraphs_further_apart_cuts_no_name_off(v
     visitor.fits()
 
 
-@pytest.mark.parametrize("width", [640, 800])
+@pytest.mark.parametrize("width", quick_are(1, [640, 800]))
 def test_a_narrow_page_with_its_letters_further_apart_does_not_scroll_sideways(new_visitor, width):
     visitor = new_visitor(width=width, height=800)
     page = visitor.open("masking", view="80/10/10")

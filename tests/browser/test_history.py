@@ -30,7 +30,7 @@ def shows(visitor, text: str, hidden: str | None) -> None:
     assert ("mask=" in visitor.page.url) == bool(hidden)
 
 
-@pytest.mark.parametrize("slower", quick_are(1, [4, 1, 8]))
+@pytest.mark.parametrize("slower", quick_are(1, [2, 1, 4, 8]))
 def test_a_sentence_comes_back_with_its_own_masks(visitor, slower):
     """On a slow laptop too: there a run's beginning and its end reach the page as one."""
     visitor.page.context.new_cdp_session(visitor.page).send("Emulation.setCPUThrottlingRate", {"rate": slower})

@@ -257,10 +257,10 @@ def test_what_a_step_sees_and_an_experiment_asked_first(visitor):
     visitor.no_traceback()
 
 
-@pytest.mark.parametrize("parameters", [
+@pytest.mark.parametrize("parameters", quick_are(1, [
     {"run": "f" * 32, "layer": "99", "head": "x", "frame": "-1"}, {"film": "<script>alert(1)</script> [MASK] 😀 漢字"},
     {"run": "../../etc", "film": "[MASK] " * 22, "experiment": "none such"},
-])
+]))
 def test_links_and_sentences_of_any_kind_get_an_answer(visitor, parameters):
     page = visitor.open("pretrain", **parameters)
     expect(page.locator(".film")).to_be_visible()
