@@ -157,7 +157,7 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
                          "tokenizer.json; it can't be exported")
     check_free(folder)
     weights = dict(loaded.model.weights)
-    fitting = _fitting(loaded.config, loaded.model.heads)
+    fitting = fitting_class(loaded.config, loaded.model.heads)
     config = dataclasses.replace(loaded.config, architectures=fitting, extra=_own_keys(loaded.config))
     bare = any("ForPreTraining" in a or a == "BertModel" for a in fitting)
     if not bare and not loaded.model.heads & pooled_heads(loaded.config):
@@ -175,7 +175,7 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def _fitting(config: BertConfig, heads: frozenset[str]) -> tuple[str, ...]:
+def fitting_class(config: BertConfig, heads: frozenset[str]) -> tuple[str, ...]:
     """The declared class, or another that these heads fill: transformers would start the others at random."""
     def is_filled(ending: str) -> bool:  # ELECTRA's and ALBERT's second head of pre-training is none of the explorer's
         return all(heads & group for group in _WANTS[ending])

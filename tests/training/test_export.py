@@ -14,7 +14,7 @@ from bert_core import model as core
 from bert_core.cli import main
 from bert_core.config import BertConfig
 from bert_core.load import SHIPPED, load_model, shipped_names
-from bert_core.training.folder import _fitting, export
+from bert_core.training.folder import export, fitting_class
 from bert_core.training.taskdata import collate
 from tests.checkpoints import save_tokenizer, wordpiece
 
@@ -167,11 +167,11 @@ def test_an_export_names_the_class_that_its_tensors_fill(name, architecture, fam
 ])
 def test_a_class_is_renamed_only_where_a_head_of_it_is_missing(declared, heads, expected):
     config = BertConfig(architectures=(declared,))
-    assert _fitting(config, frozenset(heads)) == (expected or declared,)
+    assert fitting_class(config, frozenset(heads)) == (expected or declared,)
 
 
 def test_no_class_is_named_where_none_was_declared():
-    assert _fitting(BertConfig(), frozenset({"mlm"})) == ()
+    assert fitting_class(BertConfig(), frozenset({"mlm"})) == ()
 
 
 def test_a_word_piece_tokenizer_of_an_albert_has_no_other_names(family, tmp_path):

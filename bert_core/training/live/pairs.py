@@ -72,16 +72,16 @@ def make_lesson(text: Text, tokenizer: Tokenizer) -> Lesson:
 @lru_cache(maxsize=1)
 def shipped_lesson() -> Lesson:
     """The shipped stories with their own vocabulary: most runs of a trainer begin with them."""
-    split = shipped_split()
-    return make_lesson(split, learn_vocabulary(split.train))
+    return _with_its_words(shipped_split())
 
 
 def lesson_of(text: str | None) -> Lesson:
     """A text as piece ids, with its own vocabulary; without one the shipped text."""
-    if text is None:
-        return shipped_lesson()
-    split = split_text(text)
-    return make_lesson(split, learn_vocabulary(split.train))
+    return shipped_lesson() if text is None else _with_its_words(split_text(text))
+
+
+def _with_its_words(text: Text) -> Lesson:
+    return make_lesson(text, learn_vocabulary(text.train))
 
 
 #: Draws of a sentence that does not follow; two sentences in all have none.
