@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Request, WebSocket, expect, sync_playwright
 
 from bench._server import Server, serve
+from tests.browser.homes import Home
 from tests.browser.waiting import PATIENCE, holds, settle
 
 CHROMIUM_ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -39,13 +40,15 @@ def address(server: Server) -> str:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A running explorer; one started by hand in BOTH_WAYS_TEST_ADDRESS is taken as it is, without its process.
 
-    Its trainer runs at ordinary priority: at the lowest it might wait for minutes while other tests run.
+    Its trainer runs at ordinary priority: at the lowest it might wait for minutes while other tests run. What a test
+    leaves running does not run on beside the next ones.
     """
     if os.environ.get("BOTH_WAYS_TEST_ADDRESS"):
         yield Server(os.environ["BOTH_WAYS_TEST_ADDRESS"], 0)
         return
     log = tmp_path_factory.mktemp("server") / "log.txt"
-    settings = {"BOTH_WAYS_HUB": os.environ.get("BOTH_WAYS_HUB", "off"), "BOTH_WAYS_TRAINER_NICE": "0"}
+    settings = {"BOTH_WAYS_HUB": os.environ.get("BOTH_WAYS_HUB", "off"), "BOTH_WAYS_TRAINER_NICE": "0",
+                "BOTH_WAYS_RUN_KEEP": "25"}
     with serve(log=log, seconds=240, **settings) as running:
         yield running
 
@@ -71,24 +74,17 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def home(playwright: Playwright, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
-    """A browser that keeps what it has fetched, as a person's does: it opens a page in two thirds of the time."""
-    with playwright.chromium.launch_persistent_context(
+def homes(playwright: Playwright, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Home]]:
+    """The browsers of a test's first visitors, which keep what they have fetched, as people's do."""
+    def start() -> BrowserContext:
+        return playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("home"), executable_path=find_chromium(), args=[*CHROMIUM_ARGUMENTS, ONLY_HERE],
-            viewport={"width": 1440, "height": 900}) as context:
-        yield context
+            viewport={"width": 1440, "height": 900})
 
-
-def forget(home: BrowserContext, address: str) -> None:
-    """Close its tabs but the one it started with, and leave nothing of them but what was fetched."""
-    home.set_offline(False)
-    home.clear_permissions()
-    home.clear_cookies()
-    first, *others = home.pages
-    for page in others:
-        page.close()
-    home.new_cdp_session(first).send("Storage.clearDataForOrigin", {
-        "origin": address, "storageTypes": "local_storage,indexeddb"})
+    made = [Home(start) for _ in range(2)]
+    yield made
+    for home in made:
+        home.close()
 
 
 @dataclass
@@ -161,10 +157,10 @@ class Visitor:
 
 
 @pytest.fixture
-def new_visitor(browser: Browser, home: BrowserContext, address: str) -> Iterator:
+def new_visitor(browser: Browser, homes: list[Home], address: str) -> Iterator:
     """Maker of visitors: new_visitor(width=1440, height=900, scheme='light' or 'dark').
 
-    The first of a test comes in the browser that has been here before, others in new ones.
+    The first of a test come in browsers that have been here before, others in new ones.
     """
     contexts: list[BrowserContext] = []
     visitors: list[Visitor] = []
@@ -172,14 +168,15 @@ def new_visitor(browser: Browser, home: BrowserContext, address: str) -> Iterato
 
     def make(width: int = 1440, height: int = 900, scheme: str = "light") -> Visitor:
         size = {"width": width, "height": height}
-        context = browser.new_context(viewport=size) if contexts else home
-        contexts.append(context)
-        page = context.new_page()
+        home = homes[len(visitors)] if len(visitors) < len(homes) else None
+        if home is None:
+            contexts.append(browser.new_context(viewport=size))
+        page = home.enter() if home else contexts[-1].new_page()
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
         page.set_default_timeout(PATIENCE)
         if SLOWER != 1:
-            context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+            page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
         visitor = Visitor(page, address)
         visitors.append(visitor)
 
@@ -187,16 +184,17 @@ def new_visitor(browser: Browser, home: BrowserContext, address: str) -> Iterato
             if not sent.url.startswith(own):
                 visitor.strangers.append(sent.url)
 
-        page.on("request", note)
-        page.on("websocket", note)
-        page.on("pageerror", lambda error: visitor.errors.append(str(error)))
+        listen = home.listen if home else page.on
+        listen("request", note)
+        listen("websocket", note)
+        listen("pageerror", lambda error: visitor.errors.append(str(error)))
         return visitor
 
     yield make
-    for context in contexts[1:]:
+    for context in contexts:
         context.close()
-    if contexts:
-        forget(home, address)
+    for home, _ in zip(homes, visitors):
+        home.leave(address)
     for visitor in visitors:
         assert visitor.strangers == [], "a request left the app's own address"
         assert visitor.errors == [], "a script of the page failed"

@@ -351,15 +351,12 @@ class TrainingDesk:
                 self._leaving.discard(path)
 
     def _dismiss(self) -> None:
-        """End the trainer's process, if there is one."""
+        """End the trainer's process, if there is one; what it did is wanted by nobody any more."""
         process = self._process
         if process is not None:
+            process.kill()  # not asked to end: deep in a step, or in its imports, it would not hear it for seconds
+            process.wait()
             self._commands.close()
-            try:
-                process.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
         self._process = None
 
     def close(self) -> None:
