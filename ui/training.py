@@ -38,7 +38,7 @@ class RunView:
 
 @st.cache_resource(show_spinner=False, max_entries=1)
 def desk() -> TrainingDesk:
-    """The training desk of this server; its trainer process starts with the first run."""
+    """The training desk of this server; its trainer process starts where somebody may soon start a run."""
     made = TrainingDesk(visitors.registry().is_here, keep=settings.run_keep())
     _DESKS.append(made)
     return made
@@ -61,6 +61,8 @@ def current(param: str, kind: str) -> RunView | None:
     """The run that the address names, or that this session began, or that is found again; if it is kept."""
     run_id = chosen(param) or _found_again(param, kind)
     if not run_id:
+        if rooms.following() is None:
+            desk().make_ready()
         return None
     found = look(run_id, kind)
     if found is None:

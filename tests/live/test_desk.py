@@ -33,6 +33,38 @@ def test_a_closed_desk_takes_no_run_and_starts_no_trainer(desk):
     assert (desk.pid, len(desk), desk.root.exists()) == (None, 0, False)
 
 
+def test_a_trainer_made_ready_takes_the_first_run_and_ends_where_none_comes(desk, monkeypatch):
+    desk.make_ready()
+    ready = desk.pid
+    desk.look_once()
+    assert desk.pid == ready
+    assert wait_for(desk, start(desk, "ann"), "ann", lambda s: s.ended).state == "done"
+    assert desk.pid == ready
+    monkeypatch.setattr(desk, "_entries", {})
+    desk.look_once()
+    assert desk.pid == ready
+    monkeypatch.setattr(desk, "_ready_until", time.monotonic() - 1)
+    desk.look_once()
+    assert desk.pid is None
+    with pytest.raises(ProcessLookupError):
+        os.kill(ready, 0)
+
+
+def test_a_trainer_that_stops_at_once_is_not_made_ready_at_each_look_at_a_page(desk, monkeypatch):
+    begun = []
+    monkeypatch.setattr(desk, "_running_process", lambda: begun.append(1))
+    for _ in range(3):
+        desk.make_ready()
+    assert len(begun) == 1
+    monkeypatch.setattr(desk, "_ready_until", time.monotonic())
+    desk.make_ready()
+    assert len(begun) == 2
+    desk.close()
+    monkeypatch.setattr(desk, "_ready_until", 0.0)
+    desk.make_ready()
+    assert len(begun) == 2
+
+
 def test_a_look_that_waited_while_the_desk_closed_looks_no_more(desk, monkeypatch):
     looks = []
     monkeypatch.setattr(desks, "LOOK_EVERY", 0.01)

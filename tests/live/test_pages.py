@@ -118,6 +118,9 @@ class OneRun:
     def leave(self, _owner, _kind):
         self.left = True
 
+    def make_ready(self):
+        """It has no trainer."""
+
     def command(self, *_about):
         return True
 

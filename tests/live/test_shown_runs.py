@@ -141,6 +141,19 @@ def test_a_run_that_ended_before_it_began_is_nothing_trained(desk):
     assert "What it learns from" in said(at)
 
 
+def test_who_may_train_finds_the_trainer_ready_and_who_follows_asks_for_none(desk, show, monkeypatch):
+    asked = []
+    monkeypatch.setattr(desk, "make_ready", lambda: asked.append(1))
+    for page in ("pretrain", "finetune"):
+        asked.clear()
+        visit(page)
+        assert asked
+        show(page)
+        asked.clear()
+        visit(page, room=show.code)
+        assert not asked
+
+
 def test_who_follows_is_asked_for_no_table_and_not_to_train(desk, show):
     rooms.registry().show(*show.room, View("finetune", (("task", "Your own table"),)))
     student = visit("finetune", room=show.code)

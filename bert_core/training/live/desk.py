@@ -5,7 +5,8 @@ it, from any page and after any reload; others who know its id may watch. If its
 owner is gone for a minute, the next one who watches takes it over, until who
 started it is back; a class that follows its teacher only watches. A run whose
 owner and watchers are gone ends, and its files go; after the last one the
-trainer's process ends too.
+trainer's process ends too. It may be made ready before the first one: then that
+begins seconds earlier.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ LOOK_EVERY = 2.0
 KEEP = 300.0
 #: Seconds without a connection after which an owner counts as gone: a reload takes less, and so does bad Wi-Fi.
 GRACE = 60.0
+#: Seconds for which a trainer that was made ready waits for a first run.
+READY = 180.0
 #: Ended runs that a visitor keeps, and runs kept in all: a class of thirty with each of the four ways of fine-tuning.
 KEPT_EACH, KEPT_ALL = 5, 120
 #: Bytes of all runs' files above which ended runs lose frames, and in the end go, those first that are missed least.
@@ -100,6 +103,7 @@ class TrainingDesk:
         self._lock = threading.RLock()
         self._process: subprocess.Popen | None = None
         self._commands: LineWriter | None = None
+        self._ready_until = 0.0
         self._closing = threading.Event()
         self._keeper = threading.Thread(target=self._look_after, name="training-desk", daemon=True)
         self._keeper.start()
@@ -142,6 +146,19 @@ class TrainingDesk:
             self._send({"do": "start", "run": run_id, "folder": str(folder.path), "play": play})
             self._drop_oldest(owner)
         return run_id
+
+    def make_ready(self) -> None:
+        """Somebody may soon start a run: the trainer's process begins now, as its imports take seconds.
+
+        It ends again where none is started.
+        """
+        now = time.monotonic()
+        if now + READY / 2 < self._ready_until:  # also where it stopped at once: not anew at each look at a page
+            return
+        with self._lock:
+            if not self._closing.is_set():
+                self._ready_until = now + READY
+                self._running_process()
 
     def command(self, owner: str, run_id: str, what: str) -> bool:
         """Steer a run: one of COMMANDS; False if it isn't this visitor's to steer."""
@@ -293,7 +310,7 @@ class TrainingDesk:
                     self._send({"do": "seen", "run": run_id})
             elif now - entry.last_seen > self.keep:
                 self._forget(run_id)
-        if not self._entries:
+        if not self._entries and now > self._ready_until:
             self._dismiss()
 
     def _stop_running(self, owner: str, but: str | None = None) -> None:

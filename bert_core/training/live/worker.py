@@ -61,6 +61,11 @@ def begin(spec: Spec, folder: RunFolder) -> Run:
     raise ValueError(f"no run for {type(spec).__name__}")
 
 
+def import_ahead() -> None:
+    """Import what `begin` would, while nobody waits for it."""
+    from bert_core.training.live import finetuning, pretraining  # noqa: F401
+
+
 @dataclass
 class Job:
     """A run as the trainer keeps it.
@@ -284,6 +289,8 @@ def main() -> None:
             return
         for line in lines:
             trainer.obey(line)
+        if not (lines or trainer.queue):
+            import_ahead()
         trainer.work()
 
 
