@@ -10,7 +10,7 @@ export default function (component) {
   numbersTable(parentElement, state.label, ["reader", "model", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => [
       ...(card.truth && card.truth.p !== undefined
-        ? [[card.title, card.models, card.truth.rank, `true word: ${card.truth.word}`, card.truth.p]] : []),
+        ? [[card.title, card.models, card.truth.rank, `${card.truth.asked}: ${card.truth.word}`, card.truth.p]] : []),
       ...card.rows.map((guess, n) => [card.title, card.models, n + 1, guess.t, guess.p]),
     ]));
 }

@@ -25,8 +25,8 @@ NOTES = {
 ACCENTS = {"both": "both", "left": "oneway", "hidden": "oneway", "right": "oneway", "elmo": "neutral"}
 #: Tokens of the sentence that a card repeats around the gap.
 STRIP = 14
-#: Probabilities nearer than this factor are called alike.
-ALIKE = 1.5
+#: Probabilities nearer than this factor, and than so much of 1, are called alike.
+ALIKE, NEAR = 1.5, 0.1
 
 
 def sees(reader: str, position: int, places: Sequence[int]) -> bool:
@@ -61,11 +61,12 @@ def card(
         is_true: whether it is what the gap hides; only then a guess can be right.
     """
     hit = reading.truth[0] if reading.truth and is_true else None
+    said = truth(reading, word) | {"asked": "true word" if is_true else "asked"}
     rows = [{"t": g.token, "p": round(g.probability, 6), "hit": g.id == hit} for g in guesses]
     return {
         "reader": reading.reader, "title": NAMES[reading.reader], "models": " × ".join(reading.models),
         "note": NOTES[reading.reader], "accent": ACCENTS[reading.reader],
-        "strip": strip(encoding, reading.reader, reading.positions), "truth": truth(reading, word), "rows": rows,
+        "strip": strip(encoding, reading.reader, reading.positions), "truth": said, "rows": rows,
     }
 
 
@@ -126,11 +127,14 @@ def _right_side(whole: float, before: float, word: str) -> str:
     """What BERT makes of the words after the gap: its probability with them and without them."""
     numbers = (f"BERT gives “{word}” **{percent(whole)}** with the words after the gap and **{percent(before)}** "
                "without them")
-    if whole > ALIKE * before:
-        return f"Here the right side helps: {numbers}"
-    if before > ALIKE * whole:
-        return f"Here the right side misleads: {numbers}"
-    return f"Here the right side hardly matters: {numbers}"
+    if are_alike(whole, before):
+        return f"Here the right side hardly matters: {numbers}"
+    return f"Here the right side {'helps' if whole > before else 'misleads'}: {numbers}"
+
+
+def are_alike(first: float, second: float) -> bool:
+    """Whether two probabilities differ by little, both as a factor and as a share of all."""
+    return max(first, second) <= ALIKE * min(first, second) and abs(first - second) < NEAR
 
 
 def elmo_line(readings: Mapping[str, Reading], word: str) -> str:
@@ -142,7 +146,7 @@ def elmo_line(readings: Mapping[str, Reading], word: str) -> str:
     numbers = (f"“{word}” gets {percent(np.exp(found['left']))} from the left, {percent(np.exp(found['right']))} from "
                f"the right, **{percent(np.exp(found['elmo']))}** from the two joined and "
                f"**{percent(np.exp(found['both']))}** both ways in every layer")
-    if abs(gap) < np.log(ALIKE):
+    if are_alike(float(np.exp(found["both"])), float(np.exp(found["elmo"]))):
         return f"Neither for nor against, at this word: {numbers}."
     side = "for" if gap > 0 else "against"
     return f"At this word the numbers speak **{side}** the paper: {numbers} ({abs(gap):.1f} nats apart)."

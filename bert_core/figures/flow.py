@@ -53,4 +53,4 @@ def in_words(found: Flow, names: Sequence[str], position: int) -> str:
     others = [n for n in np.argsort(-shares, kind="stable").tolist() if n != position and shares[n] > 0][:NAMED]
     most = ", ".join(f"{names[n]} {percent(float(shares[n]))}" for n in others)
     start = f"{percent(float(shares[position]))} of the last layer's {names[position]} is its own input"
-    return f"{start}; most of the rest: {most}." if others else f"{start}: it sees no other token."
+    return f"{start}; the largest of the rest: {most}." if others else f"{start}: it sees no other token."

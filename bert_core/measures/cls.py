@@ -60,14 +60,14 @@ class Disagreement(NamedTuple):
         leaving_gradients, leaving_attention: Spearman correlation of the
             sizes over the content tokens, -1 to 1; None with fewer than three
             tokens or where one account is constant.
-        position: of the token whose ranks differ most.
-        ranks: its rank, 1 the largest, by leaving out, gradients, attention.
+        position: of the token whose ranks differ most; None where all three rank the tokens alike.
+        ranks: its rank, 1 the largest, by leaving out, gradients, attention; () where there is none.
     """
 
     leaving_gradients: float | None
     leaving_attention: float | None
-    position: int
-    ranks: tuple[int, int, int]
+    position: int | None
+    ranks: tuple[int, ...]
 
 
 class Arrival(NamedTuple):
@@ -132,8 +132,11 @@ def disagreement(influence: Influence) -> Disagreement | None:
     accounts = [np.abs(np.asarray(a, dtype=np.float64)[places])
                 for a in (influence.left_out, influence.gradients, influence.attention)]
     ranks = np.stack([ranks_of(a) for a in accounts])  # (3, tokens)
-    widest = int(np.ptp(ranks, axis=0).argmax())
+    apart = np.ptp(ranks, axis=0)
+    widest = int(apart.argmax())
     pairs = [rank_correlation(accounts[a], accounts[b]) for a, b in ((0, 1), (0, 2))]
+    if not apart[widest]:
+        return Disagreement(*pairs, None, ())
     return Disagreement(*pairs, places[widest], tuple(int(r) for r in ranks[:, widest]))
 
 

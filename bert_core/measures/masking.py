@@ -53,9 +53,13 @@ def _in_brackets(token: str) -> bool:
     return len(token) > 2 and (token[0] + token[-1]) in ("[]", "<>")
 
 
-def may_be_chosen(encoding: Encoding) -> Array:
-    """(T,) bool, True for pieces that the rule may choose: no special token, no typed [MASK]."""
-    chosen = ~np.array(encoding.special, dtype=bool)
+def may_be_chosen(encoding: Encoding, tokenizer: Tokenizer) -> Array:
+    """(T,) bool, True for pieces that the rule may choose: no special token, no [UNK], no typed [MASK].
+
+    Pre-training never asks for an [UNK] either (bert_core/training/objectives.py).
+    """
+    unknown = tokenizer.id_of(tokenizer.specials.get("unk", ""))
+    chosen = ~np.array(encoding.special, dtype=bool) & (np.array(encoding.input_ids) != unknown)
     chosen[list(encoding.mask_positions)] = False
     return chosen
 
@@ -73,7 +77,7 @@ def draw(encoding: Encoding, tokenizer: Tokenizer, rate: float, seed: int, numbe
     if tokenizer.mask_id is None:
         raise ValueError("this model's tokenizer has no [MASK]")
     ids = np.array(encoding.input_ids, dtype=np.int64)
-    fixed = ~may_be_chosen(encoding)
+    fixed = ~may_be_chosen(encoding, tokenizer)
     return corrupt(ids, fixed, tokenizer.mask_id, random_pieces(tokenizer), np.random.default_rng((seed, number)), rate,
                    SPLIT)
 
@@ -81,7 +85,7 @@ def draw(encoding: Encoding, tokenizer: Tokenizer, rate: float, seed: int, numbe
 def tally(encoding: Encoding, tokenizer: Tokenizer, rate: float, seed: int, draws: int) -> Tally:
     """Count outcomes over the seed's first draws."""
     counts = np.zeros(len(OUTCOMES), dtype=np.int64)
-    allowed = may_be_chosen(encoding)
+    allowed = may_be_chosen(encoding, tokenizer)
     for n in range(draws):
         outcome = draw(encoding, tokenizer, rate, seed, n).outcome[allowed]
         counts += np.bincount(outcome, minlength=len(OUTCOMES))

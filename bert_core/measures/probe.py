@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -28,8 +28,8 @@ class Probe(NamedTuple):
     Attributes:
         labels: the two classes; a reading is the probability of the second.
         readers: L+1 fitted pipelines, 0 reads the embeddings.
-        accuracy: (L+1,) cross-validated, mean over the folds.
-        spread: (L+1,) standard deviation over the folds.
+        accuracy: (L+1,) share of the sentences that a probe fitted on the other folds reads right.
+        spread: (L+1,) standard deviation of that share over the folds.
         sentences: N.
     """
 
@@ -53,10 +53,12 @@ def fit_probe(states: Array, classes: Array, groups: Array, labels: tuple[str, s
     readers, accuracy, spread = [], [], []
     for layer in range(states.shape[1]):
         reader = make_pipeline(StandardScaler(), LogisticRegression(C=0.05, max_iter=500))
-        scores = cross_val_score(reader, states[:, layer], classes, groups=groups, cv=GroupKFold(FOLDS))
+        read = cross_val_predict(reader, states[:, layer], classes, groups=groups, cv=GroupKFold(FOLDS))
+        is_right = read == classes
+        folds = GroupKFold(FOLDS).split(states, classes, groups)
         readers.append(reader.fit(states[:, layer], classes))
-        accuracy.append(scores.mean())
-        spread.append(scores.std())
+        accuracy.append(is_right.mean())
+        spread.append(np.std([is_right[judged].mean() for _, judged in folds]))
     return Probe(labels, tuple(readers), np.array(accuracy), np.array(spread), len(states))
 
 

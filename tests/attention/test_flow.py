@@ -147,6 +147,6 @@ def test_words_name_itself_and_those_that_give_most():
     names = ["“a”", "“b”", "“c”", "“d”"]
     found = Flow(shares, np.zeros((1, 4, 4)))
     assert in_words(found, names, 1) == (
-        "25 % of the last layer's “b” is its own input; most of the rest: “d” 60 %, “a” 10 %, “c” 5.0 %.")
+        "25 % of the last layer's “b” is its own input; the largest of the rest: “d” 60 %, “a” 10 %, “c” 5.0 %.")
     alone = Flow(np.array([[1.0, 0.0], [1.0, 0.0]]), np.zeros((1, 2, 2)))
     assert in_words(alone, names, 0) == "100 % of the last layer's “a” is its own input: it sees no other token."

@@ -22,6 +22,8 @@ from bert_core.measures.cls import (
 )
 from bert_core.measures.pooler import head_operands
 from bert_core.measures.probe import fit_probe, read_probe
+from ui.views.cls_answer import _difference
+from ui.views.cls_layers import _in_words
 
 TEXT = "the dog barked all night , who was in the garden ?"
 
@@ -93,6 +95,12 @@ def test_the_token_on_which_the_accounts_differ_most():
     assert differ.ranks == (1, 1, 4)
     assert differ.leaving_gradients == pytest.approx(1.0)
     assert differ.leaving_attention < 0.5
+
+
+def test_accounts_that_rank_alike_differ_on_no_token():
+    differ = disagreement(_influence([0, -9.0, 0.1, 3, 1, 0], [0, 8, 0.2, 2, 1, 0], [0.5, 0.4, 0.04, 0.2, 0.1, 0.15]))
+    assert (differ.position, differ.ranks) == (None, ())
+    assert "All three rank the words alike." in _difference(_influence(*[[1.0] * 6] * 3), differ)
 
 
 def test_leaving_out_has_its_own_correlation_with_each_other_account():
@@ -168,6 +176,16 @@ def test_a_probe_finds_the_class_only_where_it_is(probe):
     assert fitted.accuracy[2] == 1.0
     assert fitted.spread.shape == (3,)
     assert fitted.sentences == 60
+    right = fitted.accuracy * 60  # a share of all sentences, though the folds have 4 and 6 pairs
+    assert right == pytest.approx(right.round())
+
+
+def test_layers_that_are_right_equally_often_are_all_named(probe, tiny_classifier):
+    fitted, states = probe
+    trace = load_engine(tiny_classifier).run(TraceRequest(TEXT))
+    said = _in_words(fitted._replace(accuracy=np.array([0.5, 0.9, 0.9])), read_probe(fitted, states[0]), trace)
+    assert "right most often in layers 1 and 2: 90.0 %" in said
+    assert "right most often in layer 2: 100.0 %" in _in_words(fitted, read_probe(fitted, states[0]), trace)
 
 
 def test_a_reading_is_the_probability_of_the_second_label(probe):

@@ -407,6 +407,16 @@ def test_the_right_side_is_judged_by_bert_with_and_without_it(text, position, op
     assert [card["reader"] for card in drawn(at, "compare")["cards"]] == ["both", "left", "hidden"]
 
 
+@pytest.mark.parametrize(("view", "at", "read_by"), [
+    ("Side by side", 2, ""), ("Side by side", 7, "twin-gpt reads"), ("ELMo's way", 2, "twin-rtl reads"),
+    ("ELMo's way", 7, "twin-gpt reads"), ("Surprise", 2, "twin-gpt and twin-rtl read"), ("Reveal", 7, ""),
+    ("Writing", 7, "")])
+def test_another_gap_is_said_of_who_meets_it(view, at, read_by):
+    words = said(visit("compare", view=view, text="She [MASK] her umbrella when it [MASK] here.", at=str(at)))
+    assert (f"other gaps. {read_by} them as the piece [MASK]" if read_by else "her") in words
+    assert ("other gaps" in words) == bool(read_by)
+
+
 @pytest.mark.parametrize("behind", ["[SEP]", "[PAD]", "\u200b", "\u00ad"])
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "Experiment"])
 def test_what_has_no_piece_is_no_word_behind_the_gap(view, behind):

@@ -161,6 +161,8 @@ def test_the_line_compares_bert_with_itself_and_names_the_one_way_reader_beside_
     assert line_of(0.0099, before=0.0001, left=0.0001).startswith("Nobody")
     assert line_of(0.0001, before=0.0001, left=0.02).startswith("Here the right side hardly matters")
     assert line_of(0.0101, before=0.0001, left=0.0001).startswith("Here the right side helps")
+    assert line_of(0.9996, before=0.68, left=0.1).startswith("Here the right side helps")  # doubt of 32 % gone
+    assert line_of(0.8, before=0.91, left=0.1).startswith("Here the right side misleads")
 
 
 def test_the_right_side_gets_no_credit_where_there_is_none_or_nobody_knows():

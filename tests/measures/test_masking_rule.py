@@ -26,13 +26,26 @@ def test_random_pieces_hold_no_special(loaded):
     assert {"dog", "##ing", "<"} <= names
 
 
+def test_what_the_vocabulary_lacks_is_not_asked_for(loaded):
+    """Nor is it in pre-training."""
+    encoding = loaded.tokenizer.encode("the 🙂 dog 猫 barked")
+    unknown = [n for n, token in enumerate(encoding.tokens) if token == "[UNK]"]
+    allowed = masking.may_be_chosen(encoding, loaded.tokenizer)
+    assert unknown
+    assert not allowed[unknown].any()
+    assert [encoding.tokens[n] for n in np.flatnonzero(allowed)] == ["the", "dog", "barked"]
+    for seed in range(20):
+        assert not set(unknown) & set(masking.draw(encoding, loaded.tokenizer, 0.9, seed).positions.tolist())
+    assert masking.tally(encoding, loaded.tokenizer, 0.15, 1, 10).candidates == 3
+
+
 @given(seed=st.integers(0, 10_000), rate=st.floats(0, 0.6))
 @settings(max_examples=60)
 def test_a_draw_touches_only_what_it_chose(loaded, seed, rate):
     encoding = loaded.tokenizer.encode(TEXT + " [MASK]", "we walked")
     drawn = masking.draw(encoding, loaded.tokenizer, rate, seed)
     ids = np.array(encoding.input_ids)
-    allowed = masking.may_be_chosen(encoding)
+    allowed = masking.may_be_chosen(encoding, loaded.tokenizer)
     assert allowed[drawn.positions].all()
     assert (drawn.labels == ids[drawn.positions]).all()
     same = (drawn.outcome == UNTOUCHED) | (drawn.outcome == KEPT)
@@ -64,7 +77,7 @@ def test_deviation_is_that_of_simulated_counts(loaded):
 def test_the_first_draw_counted_is_the_one_shown(loaded):
     encoding = loaded.tokenizer.encode(TEXT)
     for seed in (0, 7, 999_999):
-        shown = masking.draw(encoding, loaded.tokenizer, 0.4, seed).outcome[masking.may_be_chosen(encoding)]
+        shown = masking.draw(encoding, loaded.tokenizer, 0.4, seed).outcome[masking.may_be_chosen(encoding, loaded.tokenizer)]
         counted = masking.tally(encoding, loaded.tokenizer, 0.4, seed, 1).counts
         assert list(counted.values()) == np.bincount(shown, minlength=4).tolist()
 

@@ -67,6 +67,7 @@ def test_since_when_in_words(ranks, words):
 @pytest.mark.parametrize(("ranks", "words"), [
     ((1900, 3, 4), "is number 4 at the end; it came furthest in layer 1, number 3."),
     ((2, 3, 4), "is number 4 at the end; it came furthest at the input, number 2."),
+    ((9, 4, 11, 4), "is number 4 at the end."),  # no farther than it is in the end
     ((9, 5, 4), "is number 4 at the end.")])
 def test_a_hidden_piece_that_is_never_the_answer(ranks, words):
     gaps = [Gap(1, (), Guess(0, "a", 0.5), rank) for rank in ranks]

@@ -194,6 +194,8 @@ def _left_out(request: TraceRequest, index: int) -> Attribution:
 
 def _difference(strip: Influence, differ: Disagreement) -> str:
     """Where the three accounts part."""
+    if differ.position is None:
+        return f"All three rank the words alike. {_agreement(differ)}"
     by_left, by_gradient, by_attention = differ.ranks
     token = strip.tokens[differ.position]
     return (f"They differ most on “{token}”: rank {by_left} by leaving one out, {by_gradient} by "

@@ -71,10 +71,11 @@ def _probe_numbers(probe: Probe, reading: np.ndarray, trace: Trace) -> Numbers:
 
 
 def _in_words(probe: Probe, reading: np.ndarray, trace: Trace) -> str:
-    best = int(probe.accuracy.argmax())
     names = figures.layer_names(len(reading))
+    best = [names[n] for n in np.flatnonzero(probe.accuracy == probe.accuracy.max())]
+    where = f"layers {', '.join(best[:-1])} and {best[-1]}" if len(best) > 1 else f"layer {best[0]}"
     return (f"In layer {names[-1]} the probe reads “{probe.labels[1]}” with {share(reading[-1])}. "
-            f"It is right most often in layer {names[best]}: {share(probe.accuracy[best])} of {probe.sentences} "
+            f"It is right most often in {where}: {share(probe.accuracy.max())} of {probe.sentences} "
             "sentences, each judged by a probe that had not seen it (guessing gives 50 %). "
             f"Before layer 1 every sentence has the same {trace.encoding.tokens[0]}, so there is nothing to read.")
 

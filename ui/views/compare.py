@@ -83,7 +83,7 @@ def side_by_side(here: Here) -> None:
 
 def elmo(here: Here) -> None:
     """Left and right readers alone, the two joined, and both ways in every layer."""
-    asked = ask(here, with_guesses=True)
+    asked = ask(here, with_guesses=True, one_way=("left", "right"))
     readings = mount(asked, ("left", "right", "elmo", "both"))
     say(cards.elmo_line(readings, asked.word))
     say(ARGUMENT, "cmp-small")

@@ -103,13 +103,16 @@ def _say_stranger(here: Here, readers: Readers) -> None:
                          "may differ in more than what they see.")
 
 
-def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside: bool = False) -> Asked:
+def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside: bool = False,
+        one_way: Sequence[str] = ("left",), whole: bool = False) -> Asked:
     """Draw the examples and the chips; the chosen word is the question.
 
     Args:
         with_guesses: whether the view shows guesses, so that their number is a choice.
         with_notes: whether the examples say which side decides; not where the visitor is to guess that.
         beside: whether the view puts controls of its own beside the examples.
+        one_way: which readers that go one way the view asks, of "left" and "right".
+        whole: whether they read all of the sentence, not only up to the gap.
     """
     readers = choose_readers(here)
     encoding = state.loaded(readers.masked).tokenizer.encode(here.text, here.pair)
@@ -135,11 +138,20 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
     chips.tokens(encoding, "at", select="one", selected=(place,), label="Choose the word to hide")
     encoding = state.loaded(readers.masked).tokenizer.encode(question.text, question.pair)
     positions = state.or_stop(lambda: compare.positions_of(encoding, question))
-    if readers.left and set(encoding.mask_positions) - set(positions):
-        as_what = "the piece" if state.loaded(readers.left).tokenizer.mask_token else "the letters"
-        notices.note(f"The sentence has other gaps. {readers.left} reads them as {as_what} [MASK], "
-                     "which it never met in training.")
+    _say_other_gaps(readers, encoding, positions, one_way, whole)
     return Asked(here, readers, encoding, positions, question, word, guesses, place_beside)
+
+
+def _say_other_gaps(readers: Readers, encoding: Encoding, positions: Sequence[int], one_way: Sequence[str],
+                    whole: bool) -> None:
+    """Which of these readers meet a [MASK] that stands elsewhere, on their way to the gap."""
+    others = set(encoding.mask_positions) - set(positions)
+    on_the_way = {"left": any(whole or n < min(positions) for n in others),
+                  "right": any(whole or n > max(positions) for n in others)}
+    if names := [getattr(readers, one) for one in one_way if getattr(readers, one) and on_the_way[one]]:
+        as_what = "the piece" if state.loaded(names[0]).tokenizer.mask_token else "the letters"
+        notices.note(f"The sentence has other gaps. {' and '.join(names)} "
+                     f"{'read' if len(names) > 1 else 'reads'} them as {as_what} [MASK], never met in training.")
 
 
 def _place(encoding: Encoding) -> int:

@@ -24,7 +24,7 @@ HINT = (
 
 def masks_and_heads(here: Here) -> None:
     """One head under each mask; below, how much of every head looks right."""
-    asked = ask(here, beside=True)
+    asked = ask(here, beside=True, one_way=("left", "right"))
     wanted = ("both", "left", "hidden", *(["right"] if asked.readers.right else []))
     readings, gaps = compare.read(VisitorEngine(), asked.question, asked.readers, wanted, ("attention_probs",))
     traces = [reading.trace for reading in readings.values()]

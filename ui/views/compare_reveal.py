@@ -20,7 +20,7 @@ OPTIONS = {"left": "the left", "right": "the right", "either": "either alone", "
 
 def reveal_context(here: Here) -> None:
     """The prediction, and once it is made (or a link says so) the curves."""
-    asked = ask(here, with_notes=False)
+    asked = ask(here, with_notes=False, one_way=())
     if reason := compare.why_not_masked(VisitorEngine().loaded(asked.readers.masked)):
         notices.note(f"No curves: {reason}, and each step hides the words not yet revealed. Under Model choose one of "
                      f"BERT's own kind, such as {TWINS['masked']}. Side by side and Surprise answer for this one.")

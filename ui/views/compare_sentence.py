@@ -29,7 +29,7 @@ BORDERS = {"solid": "solid", "dot": "dotted", "dash": "dashed", "longdashdot": "
 
 def surprise_of_all(here: Here) -> None:
     """Totals, which name the curves, and below them the curves over the sentence."""
-    asked = ask(here)
+    asked = ask(here, one_way=("left", "right"), whole=True)
     try:
         found = surprise.surprises(VisitorEngine(), asked.question.text, asked.question.pair, asked.readers)
     except ValueError as problem:

@@ -24,13 +24,15 @@ from ui.views.compare_ask import Asked, VisitorEngine, ask, say
 #: Where the sentence has nothing before the chosen word.
 FALLBACK = "The little girl opened the door and"
 MAX_SEED = 9999
+#: A key that moved no farther has only been added up in another order.
+ROUNDING = 1e-4
 #: Letters of a start that are shown before what was written.
 SHOWN = 200
 
 
 def writing(here: Here) -> None:
     """Both continue the words before the chosen one; then the cost, counted."""
-    asked = ask(here)
+    asked = ask(here, one_way=())
     if asked.readers.left is None:
         notices.note("No left-to-right model is here, so there is nobody to write against.")
         return
@@ -150,7 +152,8 @@ def _moved_keys(asked: Asked, prompt: str, written: Mapping[str, int]) -> None:
         return
     most = {model: float(change.max()) for model, change in moved.items()}
     say("Measured here: one more word is put behind the start. How far do the keys of the words before it move? "
-        + ", ".join(f"{model} by at most **{_short(change)}**" for model, change in most.items())
+        + ", ".join(f"{model} by {'at most' if change > ROUNDING else 'no more than rounding,'} **{_short(change)}**"
+                    for model, change in most.items())
         + ". Keys that stay may be kept; where they move, everything has to be read again.")
     rows = [(n + 1, *(float(m[n]) if n < len(m) else "–" for m in moved.values()))
             for n in range(max(map(len, moved.values())))]

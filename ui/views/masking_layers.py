@@ -66,8 +66,10 @@ def _in_words(layers: Sequence[Gap], is_hidden: bool) -> str:
     if first is not None:
         return f"{what} stands first from {'the input' if first == 0 else f'layer {first}'} on."
     best = min(range(len(layers)), key=lambda n: layers[n].rank)
-    came = "" if best == len(layers) - 1 else f"; it came furthest {_at(best)}, number {layers[best].rank:,}"
-    return f"{what} is number {layers[-1].rank:,} at the end{came}."
+    what = f"{what} is number {layers[-1].rank:,} at the end"
+    if layers[best].rank == layers[-1].rank:
+        return f"{what}."
+    return f"{what}; it came furthest {_at(best)}, number {layers[best].rank:,}."
 
 
 def _at(row: int) -> str:

@@ -86,7 +86,8 @@ def _prediction_change(encoding: Encoding, before: Trace, after: Trace) -> None:
     second = predictions.true_probabilities(after, truth)
     data = components.pack({
         "tokens": [encoding.tokens[n] for n in rows], "first": [float(first[n]) for n in rows],
-        "second": [float(second[n]) for n in rows], "first_name": "nothing hidden", "second_name": "with your masks",
+        "second": [float(second[n]) for n in rows], "second_name": "with your masks",
+        "first_name": "only the typed [MASK] hidden" if typed else "nothing hidden",
         "caption": "Probability of the true piece at its own place",
     })
     components.mount("pairs", "pairs", data)
