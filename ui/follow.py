@@ -22,13 +22,13 @@ from ui import chips, going, state
 from ui.turns import TURNS
 
 #: Parameters of the address that name positions of the input: 'mask=3,5', 'at=2', 'cut=4-1,4-2'.
-POSITIONS = ("mask", "at", "token", "cut")
+POSITIONS = ("mask", "at", "token", "key", "cut")
 #: More than this share of the shorter one's words must be the same, in their order, for one to be the other, edited.
 SAME = 0.5
 #: Pairs of equal tokens in both inputs beyond which nobody looks which is which: that takes longer than it is worth.
 MOST_ALIKE = 10_000
 #: What a page still has open when one comes back to it with the same sentence.
-KEPT = (*POSITIONS, "layer", "head", "off", "step", "cell")
+KEPT = (*POSITIONS, "layer", "head", "off", "step", "neuron", "cell")
 #: Page -> its parameter for what is hidden: pages that ask about one word take it over from each other.
 HIDES = {"masking": "mask", "attention": "mask", "compare": "at"}
 _READ, _HIDDEN = "_read", "_hidden"

@@ -13,16 +13,17 @@ const STEPS = [
 ];
 //: The step that needs the neurons; they are sent while it is open.
 const NEURONS = 6;
+//: What the address holds of this picture; key and neuron are null until one is chosen.
+const PLACES = ["layer", "head", "token", "step", "key", "neuron"];
 
 export default function (component) {
   const { parentElement, data } = component;
   const root = child(parentElement, "section", "steps-root", { "aria-label": "One head, step by step" });
   const view = root.view ?? (root.view = { root, keyOf: null });
   Object.assign(view, { component, data: unpack(data) });
-  const { layer, head, query, step, tokens } = view.data;
-  const now = chosenNow(view, [layer, head, query, step], tokens.length);
-  view.at = { layer: now[0], head: now[1], token: now[2], step: now[3] }; // asked for; the numbers are of view.data
-  if (String(tokens) !== view.keyOf) Object.assign(view, { key: strongest(view.data.arrays.weights.data), keyOf: String(tokens) }); // a place in another text
+  const { layer, head, query, step, key = null, neuron = null, tokens } = view.data;
+  const now = chosenNow(view, [layer, head, query, step, key, neuron], tokens.length);
+  view.at = Object.fromEntries(PLACES.map((name, n) => [name, now[n]])); // asked for; the numbers are of view.data
   view.draw = () => drawSteps(view);
   view.draw();
   onThemeChange(parentElement, view.draw);
@@ -33,9 +34,9 @@ function strongest(values) { return values.reduce((best, p, i) => (p > values[be
 
 function tell(view, change) {
   Object.assign(view.at, change);
-  const { layer, head, token, step } = view.at;
-  noteChoice(view, [layer, head, token, step], view.data.tokens.length);
-  send(view.component, { layer, head, token, step });
+  if ("layer" in change) view.at.neuron = null; // its number means another one there
+  noteChoice(view, PLACES.map((name) => view.at[name]), view.data.tokens.length);
+  send(view.component, { ...view.at });
 }
 
 function drawSteps(view) {
@@ -43,7 +44,8 @@ function drawSteps(view) {
   view.paint = theme(root.getRootNode() instanceof ShadowRoot ? root.getRootNode() : root.parentElement);
   const neurons = [...(data.arrays.neurons?.data ?? [])];
   view.step = view.at.step === NEURONS && !neurons.length ? NEURONS - 1 : view.at.step; // until they are there
-  view.neuron = view.picked?.layer === data.layer ? Math.max(0, neurons.indexOf(view.picked.name)) : 0;
+  view.key = view.at.key ?? strongest(data.arrays.weights.data);
+  view.neuron = Math.max(0, neurons.indexOf(view.at.neuron));
   root.classList.toggle("steps-wide", root.clientWidth > 860);
   const chips = child(root, "div", "steps-chips");
   chipRow(chips, data.tokens.map((t, i) => ({ t, k: data.chips[i], v: view.step >= 3 && view.step < NEURONS ? data.arrays.weights.data[i] : undefined })), {
@@ -110,7 +112,7 @@ function drawTable(view, parent) {
     const line = body.insertRow();
     line.className = i === view.key ? "on" : "";
     const pick = make("button", "", nameAmong(data.tokens, i), { type: "button", "aria-pressed": String(i === view.key) });
-    pick.onclick = () => { view.key = i; view.draw(); };
+    pick.onclick = () => { tell(view, { key: i }); view.draw(); };
     const name = make("th", "", "", { scope: "row" });
     name.append(pick);
     line.append(name);

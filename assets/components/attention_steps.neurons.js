@@ -21,7 +21,7 @@ function drawNeurons(view, parent) {
   rows.forEach(([name, sum, gives, length], n) => {
     const line = body.insertRow(), pick = make("button", "", String(name), { type: "button", "aria-pressed": String(n === view.neuron) });
     line.className = n === view.neuron ? "on" : "";
-    pick.onclick = () => { view.picked = { layer: data.layer, name }; view.draw(); };
+    pick.onclick = () => { tell(view, { neuron: name }); view.draw(); };
     const first = make("th", "", "", { scope: "row" });
     first.append(pick);
     line.append(first);

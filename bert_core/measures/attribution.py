@@ -36,6 +36,10 @@ from bert_core.trace import Array, TraceRequest, prepare, reading_order, to_inpu
 
 #: Rows of one pass: the points of the path, or the sentences with a token left out.
 ROWS_A_PASS = 16
+#: Largest share by which integrated gradients may miss the change that they explain.
+COMPLETE = 0.01
+#: Points on their path, to begin with and at most.
+FIRST_STEPS, MOST_STEPS = 32, 256
 #: Change of a target below which nobody can tell what share of it the values miss: rounding is as large.
 LEAST_CHANGE = 1e-4
 Value = TypeVar("Value")
@@ -115,13 +119,30 @@ def gradient_x_input(
     return Attribution(score.tokens, score.in_reading_order(values), score(score.embeddings[None])[0].item())
 
 
+def complete_gradients(
+    loaded: Loaded, request: TraceRequest, target: Target, most_steps: int = MOST_STEPS
+) -> Generator[None, None, Attribution]:
+    """Integrated gradients with as many points on the path as completeness needs.
+
+    The points are doubled until the values sum to the target's change within
+    COMPLETE of it, at most to `most_steps`; `gap` says what was reached.
+    """
+    steps, held = FIRST_STEPS, differentiable(loaded)  # one copy of what gradients take for all of them
+    result = yield from integrated_gradients(loaded, request, target, steps)
+    while 2 * steps <= most_steps and result.gap is not None and result.gap > COMPLETE:
+        steps *= 2
+        result = yield from integrated_gradients(loaded, request, target, steps)
+    del held
+    return result
+
+
 def gradient_accounts(
-    loaded: Loaded, request: TraceRequest, target: Target, steps: int = 32
+    loaded: Loaded, request: TraceRequest, target: Target, most_steps: int = MOST_STEPS
 ) -> Generator[None, None, tuple[Attribution, Attribution]]:
-    """`gradient_x_input` and `integrated_gradients`, on one copy of what gradients take."""
+    """`gradient_x_input` and `complete_gradients`, on one copy of what gradients take."""
     held = differentiable(loaded)
     simple = yield from gradient_x_input(loaded, request, target)
-    path = yield from integrated_gradients(loaded, request, target, steps)
+    path = yield from complete_gradients(loaded, request, target, most_steps)
     del held
     return simple, path
 

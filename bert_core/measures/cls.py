@@ -15,18 +15,14 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_core.load import Loaded
-from bert_core.measures.attribution import Attribution, integrated_gradients, leave_one_out, rank_correlation
+from bert_core.measures.attribution import Attribution, complete_gradients, leave_one_out, rank_correlation
 from bert_core.measures.similarity import unit
-from bert_core.measures.target import Target, differentiable
+from bert_core.measures.target import Target
 from bert_core.tokenizer import Encoding, Tokenizer
 from bert_core.trace import Array, Trace, TraceRequest
 
-#: Largest share by which integrated gradients may miss the change that they explain.
-COMPLETE = 0.01
 #: A mean distance up to this (1 - cosine) is rounding: every sentence has the same [CLS] there.
 NO_DISTANCE = 1e-10
-#: Points on their path, to begin with and at most.
-FIRST_STEPS, MOST_STEPS = 32, 256
 
 
 class Influence(NamedTuple):
@@ -105,23 +101,6 @@ def accounts(
     """Leaving out and complete gradients, one after the other, a pass at each step."""
     left_out = yield from leave_one_out(loaded, request, target)
     return left_out, (yield from complete_gradients(loaded, request, target))
-
-
-def complete_gradients(
-    loaded: Loaded, request: TraceRequest, target: Target
-) -> Generator[None, None, Attribution]:
-    """Integrated gradients with as many points on the path as completeness needs.
-
-    The points are doubled until the values sum to the target's change within
-    COMPLETE of it, at most to MOST_STEPS; `gap` says what was reached.
-    """
-    steps, held = FIRST_STEPS, differentiable(loaded)  # one copy of what gradients take for all of them
-    result = yield from integrated_gradients(loaded, request, target, steps)
-    while steps < MOST_STEPS and result.gap is not None and result.gap > COMPLETE:
-        steps *= 2
-        result = yield from integrated_gradients(loaded, request, target, steps)
-    del held
-    return result
 
 
 def disagreement(influence: Influence) -> Disagreement | None:

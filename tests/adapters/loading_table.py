@@ -32,7 +32,8 @@ transformers' Auto classes with eager attention (`bert_core/adapters/`). What a 
 and the page gives the reason. Weights are read from safetensors only; the pages open folders only below one root
 (`models`, or `BOTH_WAYS_FOLDERS`), the command line any folder; hub ids are checked for their form, code in a
 checkpoint is never run. Encoder-decoders (T5, BART) are refused: the explorer shows one stack. Which way an adapter
-model reads is looked up in its attention; a head that this makes wrong (masks filled from the left) is left out.
+model reads is looked up in its attention, and it can't be run the other way (`--attention`); a head that this makes
+wrong (masks filled from the left) is left out.
 Relative positions (`position_embedding_type`), which transformers 5 no longer has, and tensors of the encoder that it
 would leave on disk are refused. A tied decoder that differs from the word table in the file is one of its own.
 

@@ -9,7 +9,7 @@ import torch
 from bert_core.load import load_model
 from bert_core.trace import ALL_PARTS, INPUT_PARTS, TraceRequest, run_batch
 from tests.adapters.families import FAMILIES, make_family
-from tests.adapters.loading_table import TARGET, row_of
+from tests.adapters.loading_table import HEADER, TARGET, row_of
 from tests.core.reference import open_reference, reference_arrays
 from tests.core.sentences import ODD, check_one_line
 
@@ -143,6 +143,13 @@ def test_what_only_our_encoder_can_do_is_refused_in_a_line(both):
             run_batch(ours, [request])
     with pytest.raises(ValueError, match="runs through transformers, only with its own"):
         run_batch(ours, [TraceRequest("dog"), TraceRequest("he", attention=other)])
+
+
+def test_the_loading_table_is_what_its_command_writes():
+    written = TARGET.read_text(encoding="utf-8")
+    assert written.startswith(HEADER)
+    rows = written.removeprefix(HEADER).splitlines()
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [family.name for family in FAMILIES]
 
 
 def test_the_loading_table_says_what_loaded(both):

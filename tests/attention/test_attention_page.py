@@ -118,12 +118,25 @@ def test_a_good_message_goes_into_the_address(address):
     assert (address["head"], address["off"], "cut" in address) == ("8", "1-1,3-2", False)
     attention_act._receive(HERE, 6, 12)(good | {"pairs": [4 * 9 + 1]})
     assert (address["head"], address["off"], address["cut"]) == ("9", "1-1,3-2", "4-1")
-    attention_steps._receive(6, 12, 9)({"layer": 5, "head": 0, "token": 8, "step": 3})
+    attention_steps._receive(6, 12, 9, 40)({"layer": 5, "head": 0, "token": 8, "step": 3, "key": 7, "neuron": 39})
     assert (address["layer"], address["token"], address["step"]) == ("6", "8", "4")
+    assert (address["key"], address["neuron"]) == ("7", "39")
+    attention_steps._receive(6, 12, 9, 40)({"layer": 5, "head": 0, "token": 8, "step": 3, "key": None, "neuron": None})
+    assert (address["key"], address["neuron"]) == (None, None)
+    with pytest.raises(components.BadMessage):
+        attention_steps._receive(6, 12, 9, 40)({"layer": 5, "head": 0, "token": 8, "step": 3, "key": 9})
+
+
+def test_a_link_opens_the_key_and_the_neuron_that_were_looked_at():
+    link = {"view": "Step by step", "layer": "2", "head": "5", "token": "6", "key": "3", "neuron": "285"}
+    shown = drawn(visit("attention", **link, step="4"), "attention_steps")
+    assert (shown["key"], shown["neuron"]) == (3, None)  # neurons have a step of their own
+    shown = drawn(visit("attention", **link, step="7"), "attention_steps")
+    assert (shown["key"], shown["neuron"]) == (3, 285)
 
 
 BAD = st.dictionaries(
-    st.sampled_from(["layer", "head", "token", "look", "heads", "pairs", "step"]),
+    st.sampled_from(["layer", "head", "token", "look", "heads", "pairs", "step", "key", "neuron"]),
     st.one_of(st.none(), st.booleans(), st.floats(), st.text(max_size=9), st.integers(-9, 10**9),
               st.lists(st.one_of(st.integers(-3, 10**6), st.text(max_size=3)), max_size=6),
               st.sampled_from(["", "map.words", "lines"])))
@@ -138,13 +151,13 @@ def test_no_message_does_more_than_be_dropped(message):
         patch.setattr(attention, "sizes", lambda here: (6, 12))
         patch.setattr(Here, "encoding", property(lambda self: range(9)))
         for receive in (attention.receive_view(HERE), attention_act._receive(HERE, 6, 12),
-                        attention_steps._receive(6, 12, 9)):
+                        attention_steps._receive(6, 12, 9, 40)):
             try:
                 receive(message)
             except components.BadMessage:
                 continue
     for key, value in written.items():
-        assert key in ("layer", "head", "token", "look", "off", "cut", "step")
+        assert key in ("layer", "head", "token", "look", "off", "cut", "step", "key", "neuron")
         assert value is None or re.fullmatch(r"[\w.,-]*", value)
 
 

@@ -135,6 +135,7 @@ def test_the_key_that_was_pressed_keeps_the_focus(alone):
     one = alone("attention_steps")
     one.draw(steps(0))
     one.page.locator(".steps-table button", has_text="dog").press("Enter")
+    assert (one.sent()[-1]["key"], one.sent()[-1]["neuron"]) == (1, None)
     assert one.page.evaluate("window.parent_.activeElement.textContent") == "dog"
     one.draw(steps(1))
     assert one.page.evaluate("window.parent_.activeElement.textContent") == "dog"

@@ -77,7 +77,8 @@ def test_deviation_is_that_of_simulated_counts(loaded):
 def test_the_first_draw_counted_is_the_one_shown(loaded):
     encoding = loaded.tokenizer.encode(TEXT)
     for seed in (0, 7, 999_999):
-        shown = masking.draw(encoding, loaded.tokenizer, 0.4, seed).outcome[masking.may_be_chosen(encoding, loaded.tokenizer)]
+        allowed = masking.may_be_chosen(encoding, loaded.tokenizer)
+        shown = masking.draw(encoding, loaded.tokenizer, 0.4, seed).outcome[allowed]
         counted = masking.tally(encoding, loaded.tokenizer, 0.4, seed, 1).counts
         assert list(counted.values()) == np.bincount(shown, minlength=4).tolist()
 

@@ -27,10 +27,12 @@ from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
 from ui.views.cls_reader import answers_from, place_and_name
+from ui.views.task_models import signed
 
 #: Longest inputs, in tokens, for which a method answers soon enough on two cores.
 LONGEST_PATH, LONGEST_LEFT_OUT = 192, 96
-STEPS = 32
+#: Tokens times points of a path that a visitor is made to wait for; the points are doubled up to it.
+POINTS = 8192
 CLASSIFIER = "twin-bert-sst2"
 WHY = (
     "They answer different questions. Attention says how much of a token's value is mixed in; rollout follows that "
@@ -199,11 +201,11 @@ def _methods(
         (_method("rollout", "Rollout", f"followed through all layers, to position {place}"), flow[place]),
     ]
     if with_gradients and length <= LONGEST_PATH:
-        simple, path = state.or_stop(lambda: _gradients(request, target))
+        simple, path = state.or_stop(lambda: _gradients(request, target, POINTS // length))
         total, gap = path.output - path.baseline, path.gap
         start = "empty vectors" if target.kind == "lm" else "all-[MASK]"
         note = f"on the way from {start}: " + (
-            "nothing changes" if gap is None else f"adds up to {total:+.2f}, off by {percent(gap)}")
+            "nothing changes" if gap is None else f"adds up to {signed(total)}, off by {percent(gap)}")
         found += [(_method("gradient", "Gradient × input", "slope times word vector", True), simple.values),
                   (_method("path", "Integrated gradients", note, True), path.values)]
     if length <= LONGEST_LEFT_OUT:
@@ -220,8 +222,8 @@ def _method(key: str, title: str, note: str, signed: bool = False) -> dict[str, 
 
 
 @st.cache_data(max_entries=64, show_spinner=False, hash_funcs={TraceRequest: repr, Target: repr})
-def _gradients(request: TraceRequest, target: Target) -> tuple[Attribution, Attribution]:
-    return state.call(gradient_accounts, request, target, STEPS)
+def _gradients(request: TraceRequest, target: Target, most_steps: int) -> tuple[Attribution, Attribution]:
+    return state.call(gradient_accounts, request, target, most_steps)
 
 
 def _left_out_or_none(request: TraceRequest, target: Target) -> Attribution | None:

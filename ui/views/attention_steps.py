@@ -36,9 +36,12 @@ def draw(here: Here) -> None:
         notices.note(f"No steps: {problem}.")
         return
     layers, heads = attention.sizes(here)
+    key = state.param("key", chips.place(len(trace)), None)
+    neuron = state.param("neuron", chips.place(trace.config.intermediate_size), None) if wide else None
     header = {
         "tokens": list(trace.encoding.tokens), "chips": [kind for _, kind in chips.describe(trace.encoding)],
-        "layer": layer, "head": head, "query": query, "step": step, "layers": layers, "heads": heads,
+        "layer": layer, "head": head, "query": query, "step": step, "key": key, "neuron": neuron,
+        "layers": layers, "heads": heads,
         "activation": operands.activation_name(trace.config.hidden_act),
     }
     picture = st.container()
@@ -46,7 +49,7 @@ def draw(here: Here) -> None:
         header["elsewhere"] = _elsewhere(here.model, layer, arrays["neurons"].tolist())
     with picture:
         components.mount("attention_steps", "attention_steps", components.pack(header, arrays),
-                         on_event=_receive(layers, heads, len(trace)))
+                         on_event=_receive(layers, heads, len(trace), trace.config.intermediate_size))
 
 
 def _arrays(steps: HeadSteps) -> dict[str, np.ndarray]:
@@ -71,7 +74,7 @@ def _activations(model: str, layer: int) -> neurons.Activations:
     return neurons.corpus_activations(state.engine(), model, layer)
 
 
-def _receive(layers: int, heads: int, tokens: int) -> Callable[[Mapping[str, Any]], None]:
+def _receive(layers: int, heads: int, tokens: int, neurons_of_layer: int) -> Callable[[Mapping[str, Any]], None]:
     """on_event: where the visitor went, checked, into the address."""
 
     def receive(message: Mapping[str, Any]) -> None:
@@ -81,5 +84,8 @@ def _receive(layers: int, heads: int, tokens: int) -> Callable[[Mapping[str, Any
         state.set_param("head", str(head + 1))
         state.set_param("token", str(token))
         state.set_param("step", str(step + 1) if step else None)
+        for name, bound in (("key", tokens), ("neuron", neurons_of_layer)):  # null until one is chosen
+            chosen = None if message.get(name) is None else components.number(message, name, bound)
+            state.set_param(name, None if chosen is None else str(chosen))
 
     return receive

@@ -138,8 +138,8 @@ def pictures(run: RunView | None, spec: FinetuneSpec) -> None:
     with left:
         accuracy(together, shown)
     with right:
-        try_out(shown)
-    finetune_more.look_closer(shown)
+        epoch = try_out(shown)
+    finetune_more.look_closer(shown, epoch)
 
 
 def what_it_reads(task: str) -> None:
@@ -210,12 +210,12 @@ def keep_epoch(key: str, latest: str) -> None:
 # --- a sentence of one's own -------------------------------------------------
 
 
-def try_out(run: RunView) -> None:
-    """One sentence at any epoch."""
+def try_out(run: RunView) -> int:
+    """One sentence at any epoch, which is returned: the closer looks show it too."""
     text = controls.text("Try a sentence", runs.sentence_key(run), runs.example(run), MAX_TEXT)
     epoch = epoch_of(run)
     if not run.folder.frames():
-        return
+        return epoch
     trace = classifier.try_sentence(runs.model_of(run, epoch), text)
     found = classifier.probabilities(trace)
     labels = runs.data_of(run).labels
@@ -224,6 +224,7 @@ def try_out(run: RunView) -> None:
     st.html(f'<div class="bw-classes" role="list" aria-label="Probabilities">{rows}</div>')
     if epoch == 0:
         notices.note("Epoch 0 has an untrained head: these are the numbers it starts from, not an answer.")
+    return epoch
 
 
 def _bar(label: str, probability: float, best: bool) -> str:

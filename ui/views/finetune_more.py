@@ -21,14 +21,13 @@ VIEWS = ("Errors", "Calibration", "[CLS] space", "Attention", "Loss", "Keep it")
 SHOWN_ERRORS = 40
 
 
-def look_closer(run: RunView) -> None:
-    """One of the closer looks, at the latest epoch."""
+def look_closer(run: RunView, epoch: int) -> None:
+    """One of the closer looks, at the epoch that is chosen."""
     which = controls.view(list(VIEWS), "look")
-    frames = run.folder.frames()
-    if not frames:
+    if not run.folder.frames():
         return
     {"Errors": errors, "Calibration": calibration, "[CLS] space": space, "Attention": attention, "Loss": loss,
-     "Keep it": keep}[which](run, frames[-1])
+     "Keep it": keep}[which](run, epoch)
 
 
 def errors(run: RunView, epoch: int) -> None:
@@ -43,7 +42,8 @@ def errors(run: RunView, epoch: int) -> None:
                          "True and given classes of the test sentences")
     wrong = classification.mistakes(found, classes)
     with right:
-        st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class.</p>')
+        st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class '
+                f"after epoch {epoch}.</p>")
         rows = [(data.test[m.index].text, data.labels[m.given], data.labels[m.true], task_models.share(m.probability))
                 for m in wrong[:SHOWN_ERRORS]]
         if rows:
@@ -60,8 +60,8 @@ def calibration(run: RunView, epoch: int) -> None:
     with left:
         components.chart(figures.calibration_figure(found), "calibration", "How often it is right by how sure it is")
     with right:
-        st.html(f'<p class="bw-result">Expected calibration error: {100 * found.error:.1f} %. A small point has few '
-                "examples behind it; their number is in the table.</p>")
+        st.html(f'<p class="bw-result">Expected calibration error after epoch {epoch}: {100 * found.error:.1f} %. '
+                "A small point has few examples behind it; their number is in the table.</p>")
         st.html(tables.table("How sure, how often right", ("how sure", "how often right", "examples"),
                              [(f"{100 * c:.1f} %", f"{100 * a:.1f} %", str(n)) for c, a, n in zip(*found[:3])],
                              numbers=(0, 1, 2)))

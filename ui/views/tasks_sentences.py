@@ -26,6 +26,8 @@ TUNED = "twin-bert-stsb"
 THESE = "these two sentences"
 #: Tokens of a sentence up to which the token map names each, and its table goes with the page.
 FEW = 40
+#: Shipped classifiers that never read a pair.
+ALONE = ("twin-bert-sst2", "twin-bert-cola")
 TOKEN_COSINES = "Cosine of every token of the first sentence to every token of the second"
 
 
@@ -41,7 +43,7 @@ def draw_pair(here: Here) -> tuple[Here, ...]:
     if here.pair is None:
         say("Type a second sentence above, or try a pair.", strong=True)
         return (here,)
-    if "classification" in state.loaded(here.model).model.heads:
+    if "classification" in state.loaded(here.model).model.heads and not _judges_one_sentence(here.model):
         shell.say_cut(here)
         _draw_classifier(here)
         return (here,)
@@ -53,13 +55,19 @@ def draw_pair(here: Here) -> tuple[Here, ...]:
     return read
 
 
+def _judges_one_sentence(model: str) -> bool:
+    """Whether this classifier was trained on sentences alone, and knows nothing of a pair: shipped, or made here."""
+    return model in ALONE or model.startswith(state.MADE)
+
+
 def _draw_classifier(here: Here) -> None:
     """The answer of the chosen model's own head to both sentences in one input."""
     trace = state.trace(here.request(parts=("logits",)))
     result = answer(trace)
     verdict([side(result, labels_of(trace))], "pair_verdict", f"{here.model} on the pair")
     place = f", and answered from {answers_from(here.model, trace.encoding)}"
-    say(f"{here.model} read both sentences as one input, {_pattern(trace.encoding)}{place}.")
+    say(f"{here.model} read both sentences as one input, {_pattern(trace.encoding)}{place}. A head that was trained on "
+        "sentences alone says nothing of a pair.")
 
 
 def _pattern(encoding: Encoding) -> str:
