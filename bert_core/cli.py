@@ -152,7 +152,7 @@ def _show_entities(found: dict[str, Any]) -> str:
 
 def _show_score(found: dict[str, Any]) -> str:
     lines = [f"  {p['log_probability']:9.4f}  {p['token']}" for p in found["pieces"]]
-    return "\n".join([*lines, f"{found['log_likelihood']:.4f} nats over {found['tokens']} tokens"])
+    return "\n".join([*lines, f"{found['log_likelihood']:.4f} nats over {counted(found['tokens'], 'token')}"])
 
 
 def _show_trace(found: dict[str, Any]) -> str:

@@ -83,6 +83,11 @@ def tiny_classifier(checkpoint) -> str:
 
 
 @pytest.fixture(scope="session")
+def tiny_acceptability(checkpoint) -> str:
+    return checkpoint("BertForSequenceClassification", id2label={0: "unacceptable", 1: "acceptable"})
+
+
+@pytest.fixture(scope="session")
 def tiny_ner(checkpoint) -> str:
     return checkpoint("BertForTokenClassification", id2label=ENTITIES)
 

@@ -51,6 +51,8 @@ def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] |
 def _keep_valid(key: str, is_good: Callable[[object], bool]) -> None:
     """Forget a value that the present options don't have (another model, a shorter text)."""
     if key in st.session_state and not is_good(st.session_state[key]):
+        if str(st.session_state[key]).startswith(state.MADE):  # a room's teacher has it: another answers in its place
+            state.drop(key, st.session_state[key])
         del st.session_state[key]
 
 

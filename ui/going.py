@@ -86,8 +86,20 @@ def _take_on(view: View, page: str) -> None:
         st.session_state[f"_set_{key}"] = value
         st.query_params[key] = value
     for key, value in fresh.items():
-        if key not in st.query_params and not _is_held(key):
-            st.query_params[key] = value
+        if not _is_held(key):
+            _tell(key, value)
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is not None:
+        with context.session_state.query_params() as address:  # a widget's first value is that of the run's beginning
+            address.set_initial_query_params_from_current()
+
+
+def _tell(key: str, value: str | list[str]) -> None:
+    """Put a value in the address where it says another; an empty one is no part of it."""
+    if value in ("", []):
+        st.query_params.pop(key, None)
+    elif st.query_params.get_all(key) != (value if isinstance(value, list) else [value]):
+        st.query_params[key] = value
 
 
 def take_out(key: str) -> None:
@@ -112,12 +124,15 @@ def _fresh(view: View, from_elsewhere: bool) -> dict[str, str | list[str]]:
     """What the address has to be told of the widgets.
 
     Streamlit writes a value that is set there only for a widget that is on the screen; a
-    reload or a copied link would lose the others.
+    reload or a copied link would lose the others. And a session that has just begun, by a
+    reload say, has none on the screen: its first run would take the old value back out of
+    the address.
 
     Args:
         from_elsewhere: whether another page was left, which may have widgets of the same keys.
     """
-    on_screen = set(SHARED) if from_elsewhere else bound_keys(view.page)
+    known = set(SHARED) if from_elsewhere else bound_keys(view.page)
+    on_screen = {key for key in known if _is_held(key)}
     return {key: list(value) if isinstance(value, tuple) else str(value)
             for key, value in view.widgets if key not in on_screen and value is not None}
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import streamlit as st
 
 from bert_core.figures.masking import percent
-from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState, tidy_code
+from bert_core.serving.rooms import Poll, RoomError, Rooms, RoomState, View, tidy_code
 from ui import going, notices, state, visitors
 from ui.bell import BELL
 from ui.state import OWN_SENTENCE, Here
@@ -71,6 +71,12 @@ def take_control(code: str, key: str) -> None:
         if room.view.page:
             going.to(room.view)
             going.keep_nothing(room.view.page)
+
+
+def take_back(code: str) -> None:
+    """Control the room again that this browser opened, without its key."""
+    with _trying():
+        take_control(code, registry().take_back(code, visitors.current()))
 
 
 def close_room() -> None:
@@ -310,11 +316,29 @@ def _follow() -> None:
 
 
 def _follower_strip(code: str, seat: str, room: RoomState) -> None:
+    own = _is_elsewhere(room.view)
     with st.container(key="bw_room", horizontal=True, vertical_alignment="center"):
-        st.html(f'<p class="bw-room">Following room <strong>{html.escape(code)}</strong></p>')
+        st.html(f'<p class="bw-room">Following room <strong>{html.escape(code)}</strong>'
+                f"{' · you look at something of your own' * own}</p>")
+        if own:
+            st.button("Back to the teacher", key="_back", on_click=come_back)
         st.button("Let go", key="_let_go", on_click=let_go)
         if room.poll is not None:
             _vote(code, seat, room.poll, room.guess)
+
+
+def _is_elsewhere(view: View) -> bool:
+    """Whether this visitor has gone to another page than the room's, or reads another sentence or model there."""
+    if not view.page:
+        return False
+    here, shown = state.here(), dict(view.widgets)
+    return here.page != view.page or (here.page not in OWN_SENTENCE and any(
+        st.session_state.get(key, shown[key]) != shown[key] for key in going.SHARED if key in shown))
+
+
+def come_back() -> None:
+    """For use in a callback: the next look at the room goes to what it shows, also where that is not new."""
+    st.session_state.pop("_room_view", None)
 
 
 def _vote(code: str, seat: str, poll: Poll, guess: str) -> None:

@@ -16,8 +16,8 @@ from __future__ import annotations
 import json
 
 #: What is explained, in HTML of the explorer's own, which Streamlit writes anew as a whole.
-WORDS = (".bw-head h1", ".bw-lead", ".bw-below", ".bw-sub", ".bw-small", ".bw-notice", ".bw-step", ".bw-reveal",
-         ".bw-checklist", ".bw-claim", ".bw-card", ".bw-offer", ".bw-words")
+WORDS = (".bw-head h1", ".bw-lead", ".bw-below", ".bw-checks", ".bw-sub", ".bw-small", ".bw-notice", ".bw-step",
+         ".bw-reveal", ".bw-checklist", ".bw-claim", ".bw-card", ".bw-offer", ".bw-words")
 #: Elements of Streamlit's that hold others, by their test id; a word of their own none of them has.
 HOLDERS = ("stScreencast", "stApp", "stAppViewContainer", "stMain", "stMainBlockContainer", "stVerticalBlock",
            "stHorizontalBlock", "stColumn", "stLayoutWrapper", "stElementContainer", "stExpander", "stExpanderDetails",

@@ -216,6 +216,25 @@ class Rooms:
             room = self._rooms.get(tidy_code(code))
             return room is not None and room.owner == _number(self._secret, visitor)
 
+    def left_open(self, visitor: str) -> str:
+        """Code of this visitor's newest open room, '' for none."""
+        owner = _number(self._secret, visitor)
+        with self._lock:
+            own = [room for room in self._rooms.values() if room.owner == owner]
+            return max(own, key=lambda room: room.born).code if visitor and own else ""
+
+    def take_back(self, code: str, visitor: str) -> str:
+        """The key of a room, for the browser that opened it.
+
+        Raises:
+            RoomError: no such room, or another browser's.
+        """
+        with self._lock:
+            room = self._room(code)
+            if not visitor or room.owner != _number(self._secret, visitor):
+                raise RoomError("another browser opened this room; its key is needed")
+            return room.key
+
     def show(self, code: str, key: str, view: View) -> None:
         """Set what the class sees.
 

@@ -67,7 +67,7 @@ def _add_evaluate(subparsers: argparse._SubParsersAction) -> None:
     which.add_argument("--all", action="store_true", help="every task on its shipped model")
     parser.add_argument("--data", help="data folder, or the task's file (cloze: the shipped items by default)")
     parser.add_argument("--model", help="name, folder or hub id (default: the shipped model of the task); "
-                                        "one that runs through transformers is not scored")
+                                        "the language tasks take none that runs through transformers")
     parser.add_argument("--seeds", type=COUNT, default=5,
                         help="draws to average over, where something is drawn (default %(default)s)")
     parser.add_argument("--limit", type=COUNT, help="rows to use, evenly spaced; for blimp, pairs of each rule")

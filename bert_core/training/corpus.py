@@ -47,7 +47,8 @@ def sources(folder: str | Path) -> dict[str, Path]:
 
 
 def read_text(path: str | Path) -> str:
-    """All text of one file, unpacked where its name ends in .zst; Windows' line ends become "\\n".
+    """All text of one file, unpacked where its name ends in .zst; Windows' line ends become "\\n", and its mark
+    at a file's beginning (BOM) goes.
 
     Raises:
         ValueError: it can't be unpacked, is cut short, or isn't UTF-8.
@@ -61,7 +62,7 @@ def read_text(path: str | Path) -> str:
         except (zstandard.ZstdError, EOFError) as error:
             raise ValueError(f"{path} can't be unpacked ({error})") from None
     try:
-        return data.decode("utf-8").replace("\r\n", "\n")
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from None
 

@@ -120,7 +120,10 @@ def read_paragraphs(path: Path) -> list[str]:
 
 
 def read_sst2(path: Path) -> list[Labelled]:
-    rows = [line.split("\t") for line in read_text(path).split("\n")[1:] if line.strip()]
+    """A sentence and 0 or 1 a line; the first line is a header unless it has such a label too."""
+    rows = [line.split("\t") for line in read_text(path).split("\n") if line.strip()]
+    if rows and rows[0][1:2] not in (["0"], ["1"]):
+        del rows[0]
     return [Labelled(_field(row, 0, path).strip(), _class(row, path)) for row in rows]
 
 

@@ -18,6 +18,7 @@ from bert_core.tasks.sentences import embed, label_names, read_logits
 from bert_core.tasks.support import require_head, softmax
 from bert_core.trace import TraceRequest
 from bert_core.training import datasets
+from bert_core.training.taskdata import TASKS
 
 Span = tuple[int, int, str]
 #: Rows that a correlation needs.
@@ -26,21 +27,35 @@ FEWEST_ROWS = 2
 ROUNDING = 1e-9
 
 
-def _classes(engine: Engine, rows: Sequence[datasets.Labelled]) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) predicted and (N,) true class indices."""
+def _classes(
+    engine: Engine, rows: Sequence[datasets.Labelled], wanted: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(N,) predicted and (N,) true class indices.
+
+    Args:
+        wanted: names of classes 0 and 1. A model's are known by their names, in whatever order and case it has them;
+            by their places only where it names them LABEL_0 and LABEL_1.
+
+    Raises:
+        ValueError: the model tells other classes apart.
+    """
     loaded = require_head(engine, None, "classification")
     order = sorted(range(len(rows)), key=lambda i: len(rows[i].text))
     predicted = np.zeros(len(rows), dtype=np.int64)
     traces = engine.run_many([TraceRequest(rows[i].text, parts=("logits",)) for i in order])
+    count = len(read_logits(loaded.config, traces[0].logits).logits)
+    names = [name.lower() for name in label_names(loaded.config, count)]
+    if sorted(names) not in (sorted(wanted), [f"label_{n}" for n in range(len(wanted))]):
+        raise ValueError(f"this task's classes are {' and '.join(wanted)}, those of {loaded.name} {', '.join(names)}")
+    places = [wanted.index(name) if name in wanted else n for n, name in enumerate(names)]
     for i, trace in zip(order, traces, strict=True):
-        found = read_logits(loaded.config, trace.logits)
-        predicted[i] = label_names(loaded.config, len(found.logits)).index(found.label)
+        predicted[i] = places[names.index(read_logits(loaded.config, trace.logits).label.lower())]
     return predicted, np.array([row.label for row in rows])
 
 
 def sentiment(engine: Engine, path: Path, limit: int | None = None) -> dict[str, Any]:
     """Accuracy on SST-2."""
-    predicted, true = _classes(engine, datasets.every(datasets.read_sst2(path), limit, path))
+    predicted, true = _classes(engine, datasets.every(datasets.read_sst2(path), limit, path), TASKS["sst2"].labels)
     return {"n": len(true), "accuracy": float((predicted == true).mean())}
 
 
@@ -48,7 +63,7 @@ def acceptability(engine: Engine, path: Path, limit: int | None = None) -> dict[
     """Matthews correlation (0 where only one class was given or found, as sklearn defines it) and accuracy on CoLA."""
     from sklearn.metrics import matthews_corrcoef
 
-    predicted, true = _classes(engine, datasets.every(datasets.read_cola(path), limit, path))
+    predicted, true = _classes(engine, datasets.every(datasets.read_cola(path), limit, path), TASKS["cola"].labels)
     several = len(np.unique(np.concatenate([predicted, true]))) > 1  # sklearn warns of a single one
     return {"n": len(true), "matthews": float(matthews_corrcoef(true, predicted)) if several else 0.0,
             "accuracy": float((predicted == true).mean())}

@@ -87,7 +87,7 @@ def test_the_neurons_are_sent_while_their_step_is_open(look, checkpoint):
 
 def test_where_else_a_neuron_is_strong_is_told_when_it_is_asked_for(look):
     assert "elsewhere" not in drawn(look("twin-bert", "Step by step", step=7), "attention_steps")
-    shown = drawn(look("twin-bert", "Step by step", step=7, layer=3, elsewhere="true"), "attention_steps")
+    shown = drawn(look("twin-bert", "Step by step", step=7, layer=3, strong="true"), "attention_steps")
     found = corpus_activations(state.engine(), "twin-bert", 2)
     assert [[tuple(place) for place in places] for places in shown["elsewhere"]] == [
         list(strongest_places(found, neuron)) for neuron in shown["arrays"]["neurons"]]

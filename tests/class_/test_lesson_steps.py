@@ -9,7 +9,7 @@ from ui.views.class_lessons import Lesson, lessons
 
 #: View by lesson and step; None on a page that has no views.
 VIEWS = {
-    "tokens": ("Step by step", "Step by step"),
+    "tokens": ("Step by step", "Ids and segments"),
     "embeddings": ("The sum", "Switch off and shuffle"),
     "gap": ("Fill the gap", "Fill the gap", "Layer by layer", "The head"),
     "masking": ("80/10/10", "Paper tables"),

@@ -56,7 +56,7 @@ def test_an_empty_source_is_said(refused, tmp_path):
 
 @pytest.mark.parametrize(("task", "model"), [
     ("mlm", "tiny_bert"), ("clm", "tiny_gpt"), ("nsp", "tiny_bert"), ("blimp", "tiny_gpt"), ("sst2", "tiny_classifier"),
-    ("cola", "tiny_classifier"), ("ner", "tiny_ner"), ("stsb", "tiny_bert"),
+    ("cola", "tiny_acceptability"), ("ner", "tiny_ner"), ("stsb", "tiny_bert"),
 ])
 def test_empty_data_is_said(task, model, refused, file, request):
     model = request.getfixturevalue(model)
@@ -144,13 +144,13 @@ def test_finetune_without_rows_is_said(refused, file, tiny_bert, tmp_path):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_no_library_warns_of_a_correlation(run, refused, file, tiny_bert, tiny_classifier, form):
+def test_no_library_warns_of_a_correlation(run, refused, file, tiny_bert, tiny_acceptability, form):
     same = file("".join(f"a\tb\tc\t{n}\t3.0\tShe slept\t{words}\n" for n, words in enumerate(("A dog", "paris"))))
     assert refused("evaluate", "--task", "stsb", "--data", same, "--model", tiny_bert, *form) == (
         "error: the scores are all the same, so there is no correlation\n")
     for label in "01":
         code, _, error = run("evaluate", "--task", "cola", "--data", file(f"x\t{label}\t\tShe slept.\n"),
-                             "--model", tiny_classifier, *form)
+                             "--model", tiny_acceptability, *form)
         assert (code, error) == (0, "")
 
 

@@ -28,19 +28,13 @@ def test_a_context_that_is_read_in_windows_is_not_called_cut():
 
 def test_a_classifier_of_single_sentences_is_not_asked_about_a_pair():
     at = visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND, model="twin-bert-sst2")
-    assert drawn(at, "pair_cosines")
+    assert "cosine" in str(drawn(at, "verdict"))
     assert "as one input" not in said(at)
 
 
 @pytest.mark.parametrize("view", ["Entities", "Acceptability", "Sentence pairs"])
 def test_what_is_cut_is_still_said(view):
     assert "Cut at this model" in said(visit("tasks", view=view, text=LONG, pair=SECOND))
-
-
-def test_a_classifier_of_single_sentences_is_not_asked_about_a_pair():
-    at = visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND, model="twin-bert-sst2")
-    assert drawn(at, "pair_cosines")
-    assert "as one input" not in said(at)
 
 
 @pytest.mark.parametrize("view", ["Entities", "Acceptability"])

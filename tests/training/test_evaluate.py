@@ -253,11 +253,31 @@ def test_classes_are_counted_by_hand(score, tiny_classifier, monkeypatch):
     assert found == {"task": "sst2", "model": tiny_classifier, "n": 3, "accuracy": 2 / 3, "accuracy_std": 0.0}
 
 
-def test_matthews_of_a_known_table(score, tiny_classifier, monkeypatch):
+@pytest.mark.parametrize(("names", "accuracy"), [
+    (("NEGATIVE", "POSITIVE"), 2 / 3), (("Positive", "Negative"), 1 / 3), (("LABEL_0", "LABEL_1"), 2 / 3)])
+def test_classes_are_known_by_their_names_in_any_order(score, checkpoint, monkeypatch, names, accuracy):
+    answering(monkeypatch, lambda encoding: np.array([0.0, 1.0 if "good" in encoding.text else -1.0]))
+    model = checkpoint("BertForSequenceClassification", id2label=dict(enumerate(names)))
+    assert score("sst2", model, "a good film\t1\nit was bad\t0\nnot good\t0\n")["accuracy"] == accuracy
+
+
+@pytest.mark.parametrize("names", [("acceptable", "unacceptable"), ("negative", "neutral", "positive"), ("LABEL_0",)])
+def test_a_model_of_other_classes_is_not_scored(score, checkpoint, names):
+    model = checkpoint("BertForSequenceClassification", id2label=dict(enumerate(names)))
+    with pytest.raises(ValueError, match="this task's classes are negative and positive, those of"):
+        score("sst2", model, "sentence\tlabel\na good film\t1\n")
+
+
+def test_a_first_line_with_a_label_is_no_header_and_a_mark_of_windows_is_no_text(score, tiny_classifier):
+    rows = "a good film\t1\nit was bad\t0\n"
+    assert [score("sst2", tiny_classifier, head + rows)["n"] for head in ("", "\ufeff", "sentence\tlabel\n")] == [2] * 3
+
+
+def test_matthews_of_a_known_table(score, tiny_acceptability, monkeypatch):
     """3 true positives, 2 true negatives, 1 false positive, 1 false negative: (6 - 1) / sqrt(4 x 4 x 3 x 3)."""
     answering(monkeypatch, lambda encoding: np.array([0.0, 1.0 if "good" in encoding.text else -1.0]))
     rows = ["1 good", "1 good dog", "1 good cat", "0 bad", "0 bad dog", "0 good film", "1 bad film"]
-    found = score("cola", tiny_classifier, "".join(f"x\t{row[0]}\t\t{row[2:]}\n" for row in rows))
+    found = score("cola", tiny_acceptability, "".join(f"x\t{row[0]}\t\t{row[2:]}\n" for row in rows))
     assert found["matthews"] == pytest.approx(5 / 12)
     assert found["accuracy"] == pytest.approx(5 / 7)
 
@@ -319,9 +339,9 @@ def test_what_is_all_the_same_has_no_correlation(score, tiny_bert, said, rows):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("labels", ["11", "00", "10", "01"])
 @pytest.mark.parametrize("answer", [-1.0, 1.0])
-def test_one_class_alone_has_a_matthews_of_0_and_no_warning(score, tiny_classifier, monkeypatch, labels, answer):
+def test_one_class_alone_has_a_matthews_of_0_and_no_warning(score, tiny_acceptability, monkeypatch, labels, answer):
     answering(monkeypatch, lambda encoding: np.array([0.0, answer]))
-    found = score("cola", tiny_classifier, "".join(f"x\t{label}\t\tA dog.\n" for label in labels))
+    found = score("cola", tiny_acceptability, "".join(f"x\t{label}\t\tA dog.\n" for label in labels))
     assert found["matthews"] == 0.0
 
 
@@ -336,7 +356,8 @@ def test_labelled_tasks_run_through_the_pages_functions(task, request, score):
     }
     squad = {"data": [{"title": "t", "paragraphs": [{"context": "The dog slept in paris.", "qas": [
         {"id": "1", "question": "where?", "answers": [{"text": "in paris", "answer_start": 14}]}]}]}]}
-    fixture = {"ner": "tiny_ner", "squad": "tiny_qa", "stsb": "tiny_bert"}.get(task, "tiny_classifier")
+    fixture = {"ner": "tiny_ner", "squad": "tiny_qa", "stsb": "tiny_bert",
+               "cola": "tiny_acceptability"}.get(task, "tiny_classifier")
     found = score(task, request.getfixturevalue(fixture), lines.get(task, json.dumps(squad)))
     assert found["n"] == {"ner": 2, "squad": 1}.get(task, 3)
     assert {name for name in found if name.endswith("_std")} == {f"{name}_std" for name in METRICS[task]} | (

@@ -11,10 +11,17 @@ from ui import going
 VIEW = View("masking", (("text", "It rained."), ("pair", "")), (("mask", "2"),))
 
 
+class Address(dict):
+    """As Streamlit's: what a key stands for, as a list."""
+
+    def get_all(self, key):
+        return [self[key]] if key in self else []
+
+
 @pytest.fixture
 def session(monkeypatch):
     """A session's state and address, without Streamlit."""
-    state, address = {}, {"look": "1"}
+    state, address = {}, Address(look="1")
     monkeypatch.setattr(going.st, "session_state", state)
     monkeypatch.setattr(going.st, "query_params", address)
     going.to(VIEW)
@@ -24,7 +31,7 @@ def session(monkeypatch):
 def ends(error):
     """A dictionary that raises when a key is set: a run that ends there, or a fault."""
 
-    class Ends(dict):
+    class Ends(Address):
         def __setitem__(self, key, value):
             raise error
 
@@ -39,7 +46,7 @@ def test_a_run_that_ends_in_the_midst_leaves_all_of_it_to_the_next(session, monk
     assert going.is_sent()
     monkeypatch.setattr(going.st, "query_params", address)
     going.arrive("masking")
-    assert (state["text"], state["pair"], address) == ("It rained.", "", {"mask": "2"})
+    assert (state["text"], state["pair"], address) == ("It rained.", "", {"mask": "2", "text": "It rained."})
     assert not going.is_sent()
 
 

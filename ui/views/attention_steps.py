@@ -45,7 +45,7 @@ def draw(here: Here) -> None:
         "activation": operands.activation_name(trace.config.hidden_act),
     }
     picture = st.container()
-    if wide and controls.toggle(ELSEWHERE, "elsewhere"):
+    if wide and controls.toggle(ELSEWHERE, "strong"):
         header["elsewhere"] = _elsewhere(here.model, layer, arrays["neurons"].tolist())
     with picture:
         components.mount("attention_steps", "attention_steps", components.pack(header, arrays),

@@ -114,7 +114,7 @@ def _todo(number: int, lesson: Lesson, predicted: bool) -> None:
                   args=(place,))
     checks = "".join(f"<details><summary>{shell.inline(question)}</summary><p>{shell.inline(answer)}</p></details>"
                      for question, answer in lesson.checks)
-    draw(heading("Check yourself", 3), f'<div class="bw-below">{checks}</div>')
+    draw(heading("Check yourself", 3), f'<div class="bw-checks">{checks}</div>')
 
 
 def _finish(lesson: Lesson, done: set[str]) -> None:

@@ -18,7 +18,7 @@ from bert_core.measures.poll import compare_guesses
 from bert_core.serving import Superseded
 from bert_core.serving.rooms import MAX_ANSWER, MAX_VALUE, Poll, RoomError, RoomState
 from bert_core.tasks.vocabulary import top_predictions
-from ui import components, controls, going, notices, presenter, rooms, shell, state
+from ui import components, controls, going, notices, presenter, rooms, shell, state, visitors
 from ui.state import Here
 from ui.tables import table
 from ui.views.family_html import draw, heading, small, words_of
@@ -59,7 +59,8 @@ def open_first(room: str) -> None:
     Args:
         room: the name of the view.
     """
-    is_for_it = rooms.teaching() or rooms.following() or rooms.has_problem()
+    is_for_it = (rooms.teaching() or rooms.following() or rooms.has_problem()
+                 or rooms.registry().left_open(visitors.current()))
     if is_for_it and "view" not in st.session_state and "view" not in st.query_params:
         st.session_state["view"] = room
     rooms.show_problem()
@@ -80,6 +81,10 @@ def show_room(here: Here) -> None:
 
 
 def _enter() -> None:
+    if code := rooms.registry().left_open(visitors.current()):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            notices.note(f"Room {code}, which you opened, is still there, and its class waits.")
+            st.button("Take control again", type="primary", on_click=rooms.take_back, args=(code,))
     teach, follow = st.columns(2, gap="large")
     with follow:
         draw(heading("Follow a room"))
@@ -140,6 +145,10 @@ def _ask(here: Here) -> None:
         return
     if len(here.text) > MAX_VALUE:
         notices.note(f"A poll's sentence has at most {MAX_VALUE:,} characters; yours has {len(here.text):,}.")
+        return
+    if "mlm" not in state.loaded(here.model).model.heads:
+        notices.note(f"{here.model} fills no gap, so it could not answer beside the class: choose another under Model, "
+                     f"{state.OFFERED} say.")
         return
     draw(f'<p class="bw-ask">{html.escape(here.text)}</p>')
     if here.text == state.DEFAULT_TEXT:

@@ -13,7 +13,7 @@ from bert_core.measures import compare_pairs
 from bert_core.measures.compare import Readers
 from bert_core.measures.compare_pairs import Pair, Tally
 from bert_core.serving import Superseded
-from ui import components, controls, notices, state, tables
+from ui import components, controls, notices, rooms, state, tables
 from ui.state import Here
 from ui.tables import Numbers
 from ui.views.compare_ask import VisitorEngine, choose_readers, say
@@ -64,6 +64,8 @@ def experiment(here: Here) -> None:
         each = controls.slider("Pairs of each phenomenon", 1, 25, "each", 5)
         st.button("Run", type="primary", on_click=_begin, args=(readers, each))
         st.button("Stop", on_click=_stop, disabled=not _is_running())
+    if rooms.teaching() or rooms.following():
+        notices.note("The tally is on the screen of whoever runs it: a class and its teacher each have their own.")
     st.session_state["_compare_slots"] = st.empty(), st.empty()
     _draw()
     pairs = [(p.phenomenon, kinds[p.phenomenon], p.good, p.bad)
