@@ -161,8 +161,14 @@ def _pairs(path: Path, loaded: Loaded, limit: int | None, seed: int) -> list[Row
 
 
 def _tagged(path: Path, loaded: Loaded, limit: int | None, seed: int) -> list[Row]:
-    rows = []
-    for words, tags in sampled(datasets.read_ner(path), limit, seed):
+    """Kinds that NER_LABELS lacks count as O, as CoNLL's MISC; a file with no other kind teaches nothing."""
+    rows, sentences = [], datasets.read_ner(path)
+    kinds = {tag[2:] for sentence in sentences for tag in sentence.tags if tag != "O"}
+    learnt = sorted({label[2:] for label in NER_LABELS if label != "O"})
+    if kinds and kinds.isdisjoint(learnt):
+        raise ValueError(f"{path.name} has entities of {', '.join(sorted(kinds))[:60]} only; what is learnt here is "
+                         f"{', '.join(learnt)}")
+    for words, tags in sampled(sentences, limit, seed):
         encoding = loaded.tokenizer.encode(" ".join(words))
         if len(encoding) <= MAX_TOKENS:
             rows.append(Row(((encoding.input_ids, encoding.token_type_ids),), word_targets(encoding, words, tags)))

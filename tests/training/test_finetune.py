@@ -186,6 +186,16 @@ def test_part_of_a_pass_is_its_share_of_the_steps():
     assert [len(batches(rows, 8, passes, 0)) for passes in (0.01, 0.5, 2.5)] == [1, 6, 32]
 
 
+def test_a_file_with_none_of_the_entities_that_are_learnt_is_refused(tiny_bert, tmp_path):
+    loaded, file = load_model(tiny_bert), tmp_path / "train.tsv"
+    file.write_text("aspirin\tB-DRUG\nhelps\tO\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"train.tsv has entities of DRUG only; what is learnt here is LOC, ORG, PER"):
+        TASKS["ner"].read(file, loaded, None, 0)
+    file.write_text("aspirin\tB-MISC\nparis\tB-LOC\n", encoding="utf-8")
+    (row,) = TASKS["ner"].read(file, loaded, None, 0)
+    assert NER_LABELS.index("B-LOC") in row.target
+
+
 def test_word_targets_follow_the_tokenizers_words(tiny_bert):
     encoding = load_model(tiny_bert).tokenizer.encode("paris' dog walked")
     targets = word_targets(encoding, ("paris'", "dog", "walked"), ("B-LOC", "O", "B-MISC"))
