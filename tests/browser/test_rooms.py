@@ -46,7 +46,7 @@ def take_control(page, code: str, key: str) -> None:
     page.get_by_text("I have a room and its key").click()
     page.get_by_label("Code", exact=True).fill(code)
     page.get_by_label("Teacher's key").fill(key)
-    page.get_by_role("button", name="Take control").click()
+    page.get_by_role("button", name="Take control", exact=True).click()
 
 
 def train_before(teacher, student) -> None:

@@ -29,7 +29,7 @@ def test_a_context_that_is_read_in_windows_is_not_called_cut():
 def test_a_classifier_of_single_sentences_is_not_asked_about_a_pair():
     at = visit("tasks", view="Sentence pairs", text=FIRST, pair=SECOND, model="twin-bert-sst2")
     assert "cosine" in str(drawn(at, "verdict"))
-    assert "as one input" not in said(at)
+    assert "read both sentences as one input" not in said(at)
 
 
 @pytest.mark.parametrize("view", ["Entities", "Acceptability", "Sentence pairs"])
