@@ -19,7 +19,7 @@ const PLACES = ["layer", "head", "token", "step", "key", "neuron"];
 export default function (component) {
   const { parentElement, data } = component;
   const root = child(parentElement, "section", "steps-root", { "aria-label": "One head, step by step" });
-  const view = root.view ?? (root.view = { root, keyOf: null });
+  const view = root.view ?? (root.view = { root });
   Object.assign(view, { component, data: unpack(data) });
   const { layer, head, query, step, key = null, neuron = null, tokens } = view.data;
   const now = chosenNow(view, [layer, head, query, step, key, neuron], tokens.length);

@@ -152,13 +152,17 @@ def _moved_keys(asked: Asked, prompt: str, written: Mapping[str, int]) -> None:
         return
     most = {model: float(change.max()) for model, change in moved.items()}
     say("Measured here: one more word is put behind the start. How far do the keys of the words before it move? "
-        + ", ".join(f"{model} by {'at most' if change > ROUNDING else 'no more than rounding,'} **{_short(change)}**"
-                    for model, change in most.items())
+        + ", ".join(f"{model} by {_how_far(change)}" for model, change in most.items())
         + ". Keys that stay may be kept; where they move, everything has to be read again.")
     rows = [(n + 1, *(float(m[n]) if n < len(m) else "–" for m in moved.values()))
             for n in range(max(map(len, moved.values())))]
     components.chart(figures.prefix_figure(moved, {model: reader for reader, model in _writers(asked)}), "prefix",
                      Numbers("Largest change of a prefix key", ("layer", *moved), rows))
+
+
+def _how_far(change: float) -> str:
+    """'at most 0.52', or that it is nothing but rounding."""
+    return f"{'no more than rounding,' if 0 < change <= ROUNDING else 'at most'} **{_short(change)}**"
 
 
 def _short(change: float) -> str:
