@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,21 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = No
     return struct.pack("<I", len(encoded)) + encoded + b"".join(chunks)
 
 
-#: Where the session says how much larger than usual the page's type is (ui/presenter.py).
-TYPE_SCALE = "_type_scale"
+@dataclass(frozen=True)
+class Charts:
+    """How this visitor's charts differ from the usual ones (ui/presenter.py).
+
+    Attributes:
+        scale: of their type.
+        highest: pixels that one may be high; None is no bound.
+    """
+
+    scale: float = 1.0
+    highest: int | None = None
+
+
+#: Where the session keeps its Charts.
+CHARTS = "_charts"
 
 
 @st.cache_resource(show_spinner=False)
@@ -104,7 +118,8 @@ def chart(figure: Any, key: str, shows: tables.Numbers | str) -> None:
         shows: what it shows, for who has no pointer: its numbers, as a table behind a disclosure, whose caption is
             the chart's name; or the name alone, where the page has the numbers elsewhere.
     """
-    shown = theme.enlarge(theme.on_page(figure, ink()), st.session_state.get(TYPE_SCALE, 1.0))
+    wanted = st.session_state.get(CHARTS, Charts())
+    shown = theme.enlarge(theme.on_page(figure, ink()), wanted.scale, wanted.highest)
     shown.update_layout(
         autotypenumbers="strict",  # "12" among words is a word; Streamlit drops the template that says so
         meta={"name": shows if isinstance(shows, str) else shows.caption})  # ready.charts.js reads it

@@ -40,6 +40,10 @@ _CHOICE_OF_MODEL = ", ".join(f'[data-testid="stSidebar"] [data-testid="{name}"]'
                              for name in ("stSelectbox", "stTextInput", "stButton"))
 #: Type of the page in pixels: usual, as .streamlit/config.toml says, and large.
 USUAL_TYPE, LARGE_TYPE = 18, 23
+#: Large type where there is little room, and where that is: an old projector's 720 lines, a phone.
+LOW_TYPE, LOW = 19, "(max-width: 640px), (max-height: 800px)"
+#: Pixels that a chart may be high there, so that it is seen whole.
+LOW_CHART = 460
 #: Telephones and tablets, which have none of the keys: there the sidebar leads on.
 _KEYLESS = ("(max-width: 640px) or ((max-height: 500px) and (max-width: 950px)) or "
             "((max-width: 1100px) and (pointer: coarse))")
@@ -52,11 +56,14 @@ _LARGE = f"html {{ font-size: {LARGE_TYPE}px !important; }}" + """
   .stApp:has([data-testid="stExpandSidebarButton"]) .bw-head h1 { padding-left: 2.4rem; } }
 [data-testid="stMainBlockContainer"] { padding-top: 1rem; max-width: 1800px; }
 .stApp .st-key-c_effect { padding-top: 1.4rem; } /* they rest below the hint of the keys */
-@media (max-width: 640px), (max-height: 800px) { html { font-size: 19px !important; } }
+@media """ + LOW + f""" {{ html {{ font-size: {LOW_TYPE}px !important; }} }}""" + """
 /* an old projector: of 720 lines 19 are more than 23 of 1,080, and the picture needs the rest */
 @media (max-height: 800px) {
   .stApp .bw-head h1 { font-size: 1.6rem; padding: 0; }
-  .st-key-text label, .st-key-pair label { display: none; } /* the fields keep their names */
+  /* the fields keep their names */
+  :is(.st-key-text, .st-key-pair, .st-key-_compare_example, .st-key-readers) [data-testid="stWidgetLabel"] {
+    display: none; }
+  .cmp-total .cmp-models { display: none; } /* the bar at the page's end has them */
   [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: .55rem; } }
 @media (max-height: 1000px) { html { --bw-aside: none; } .bw-eyebrow, .bw-lead { display: none; } }"""
 
@@ -73,6 +80,8 @@ class Presentation:
 PLAIN = Presentation()
 #: What the last address had that means nothing here, once that was said.
 _SAID = "_said_unknown_parts"
+#: Whether the window is LOW, as the browser said.
+_LOW = "_low_window"
 
 
 def presentation() -> Presentation:
@@ -133,7 +142,9 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     if page not in rooms.NOT_SHOWN:
         keep_view(page)
     shown = presentation()
-    st.session_state[components.TYPE_SCALE] = LARGE_TYPE / USUAL_TYPE if shown.large else 1.0
+    low = shown.large and st.session_state.get(_LOW, False)
+    st.session_state[components.CHARTS] = components.Charts(
+        (LOW_TYPE if low else LARGE_TYPE) / USUAL_TYPE if shown.large else 1.0, LOW_CHART if low else None)
     if shown == PLAIN:
         return
     hidden = "".join(f"{PARTS[part]} {{ display: none !important; }}" for part in shown.hidden)
@@ -143,13 +154,17 @@ def draw(page: str, pages: tuple[str, ...]) -> None:
     controls = ", ".join((PARTS["controls"], PARTS["inputs"], _CHOICE_OF_MODEL)) if shown.fixed else ""
     pictures = PICTURES if shown.fixed or "controls" in shown.hidden else ""
     if shown.large or pictures:
-        data = components.pack({"keys": shown.large, "controls": controls, "pictures": pictures})
+        data = components.pack({"keys": shown.large, "controls": controls, "pictures": pictures,
+                                "room": LOW if shown.large else "", "low": low})
         components.mount("presenter", "presenter", data, on_event=_turn(page, pages), isolated=False)
 
 
 def _turn(page: str, pages: tuple[str, ...]):
-    """What a key does: a page on, a page back, or out of the large type."""
+    """What a key does: a page on, a page back, or out of the large type; and how much room the window has."""
     def receive(message: dict[str, Any]) -> None:
+        if "low" in message:
+            st.session_state[_LOW] = bool(components.number(message, "low", 2))
+            return
         key = components.word(message, "key", ("next", "previous", "leave"))
         if key == "leave":
             end_large()

@@ -251,17 +251,17 @@ def status_line(*read: Here, note: str = "") -> str:
     """Which model on which device made the picture, and how long the inputs are that it read.
 
     Args:
-        note: added at the end, such as which models read beside it.
+        note: what belongs to the model's name, such as which models read beside it.
     """
     loaded = state.loaded(read[0].model)
     config, device = loaded.config, loaded.model.device
     exact = str(loaded.model.dtype).removeprefix("torch.")
     precision = "bfloat16, the fast mode" if read[0].precision == "bf16" else exact
     place = "GPU" if device.type == "cuda" else "CPU"
-    parts = [short_name(loaded.name),
-             f"{config.num_hidden_layers} layers × {config.num_attention_heads} heads", config.attention_kind,
-             f"{place}, {precision}", f"{' + '.join(str(len(here.encoding)) for here in read)} tokens"]
-    return " · ".join([*parts, note] if note else parts)
+    tokens = f"{' + '.join(str(len(here.encoding)) for here in read)} tokens"
+    return " · ".join(filter(None, (  # a phone has room for the first of these
+        short_name(loaded.name), note, f"{place}, {precision}", tokens,
+        f"{config.num_hidden_layers} layers × {config.num_attention_heads} heads", config.attention_kind)))
 
 
 def short_name(model: str) -> str:

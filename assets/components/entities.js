@@ -1,5 +1,6 @@
-// Entities drawn on the text; a word opens the probabilities of its pieces.
-// One tab stop; arrows move from word to word.
+// Entities drawn on the text; a word opens the probabilities of its pieces while
+// it is pointed at, and for good once it is clicked (Enter): sends {token: its
+// first piece}. One tab stop; arrows move from word to word.
 
 export default function (component) {
   const { parentElement, data } = component;
@@ -11,11 +12,16 @@ export default function (component) {
     const look = theme(parentElement);
     text.replaceChildren(...pieces(payload, look));
     const words = [...text.querySelectorAll(".bw-word")];
+    const first = payload.open ?? Math.max(0, payload.words.findIndex((w) => w.entity));
+    const rest = () => openWord(panel, payload, first, words, look);
     words.forEach((word, n) => {
-      word.tabIndex = n === 0 ? 0 : -1;
+      word.tabIndex = n === (payload.open ?? 0) ? 0 : -1;
+      word.setAttribute("aria-pressed", String(n === payload.open));
       word.onfocus = word.onpointerenter = () => openWord(panel, payload, n, words, look);
+      word.onclick = () => send(component, { token: payload.words[n].pieces[0] });
     });
-    if (words.length) openWord(panel, payload, Math.max(0, payload.words.findIndex((w) => w.entity)), words, look);
+    text.onpointerleave = () => { if (payload.open !== null && words.length) rest(); };
+    if (words.length) rest();
     else panel.replaceChildren();
   });
   draw();
@@ -88,6 +94,7 @@ function best(payload, word, label) { return Math.max(...word.pieces.map((t) => 
 function moveWord(event, text) {
   const words = [...text.querySelectorAll(".bw-word")];
   const n = words.indexOf(event.target), last = words.length - 1;
+  if (n >= 0 && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); words[n].click(); return; }
   const to = { ArrowRight: n + 1, ArrowLeft: n - 1, Home: 0, End: last }[event.key];
   if (to === undefined || n < 0) return;
   event.preventDefault();

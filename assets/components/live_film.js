@@ -179,10 +179,24 @@ function bigMap(panel, film, state, look, size, weight) {
     context.restore();
   });
   const said = child(panel, "p", "film-hint");
-  said.textContent = "Rows look at columns. Point at a cell.";
-  element.onpointermove = element.onpointerdown = (event) => {
-    const q = Math.floor((event.offsetY - edge) / cell), k = Math.floor((event.offsetX - edge) / cell);
-    if (q >= 0 && k >= 0 && q < size && k < size) said.textContent = `${arrow(film.tokens[q], film.tokens[k])}: ${percent(weight(q, k))}`;
+  said.setAttribute("aria-live", "polite");
+  const say = (q, k) => { said.textContent = `${arrow(film.tokens[q], film.tokens[k])}: ${percent(weight(q, k))}`; };
+  const pinned = state.cell?.every((n) => n < size) ? state.cell : null; // stays while the film goes on
+  if (pinned) {
+    say(...pinned);
+    ring(context, look, () => context.rect(edge + pinned[1] * cell, edge + pinned[0] * cell, cell, cell));
+  } else said.textContent = "Rows look at columns. Point at a cell, or choose one with click or arrows to follow it.";
+  const under = (event) => [event.offsetY, event.offsetX].map((at) => Math.floor((at - edge) / cell));
+  const isCell = (place) => place.every((n) => n >= 0 && n < size);
+  element.onpointermove = (event) => { if (isCell(under(event))) say(...under(event)); };
+  element.onpointerleave = () => { if (pinned) say(...pinned); };
+  const pin = (place) => { state.cell = place; state.show(); };
+  element.onclick = (event) => { if (isCell(under(event))) pin(under(event)); };
+  element.onkeydown = (event) => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    pin(pinned ? pinned.map((n, axis) => Math.max(0, Math.min(size - 1, n + step[axis]))) : [0, 0]);
   };
   numbersTable(panel, "Attention of the chosen head", ["from", ...film.tokens.map((t, i) => `${i} ${t}`)],
     () => film.tokens.map((t, q) => [`${q} ${t}`, ...film.tokens.map((_, k) => inTable(weight(q, k)))]));
@@ -215,11 +229,27 @@ function lies(panel, film, state, look) {
   context.fillStyle = rgb(look.ink);
   nameWords(context, film.words, x, y, width, height);
   const said = child(panel, "p", "film-hint");
-  said.textContent = "Where words crowd, some names are left out. Point at a dot.";
-  element.onpointermove = element.onpointerdown = (event) => {
+  said.setAttribute("aria-live", "polite");
+  const say = (w) => { said.textContent = `${film.words[w]} (${film.groups[w]})`; };
+  const pinned = state.word < count ? state.word : null; // stays while the film goes on
+  if (pinned !== null) {
+    say(pinned);
+    ring(context, look, () => context.arc(x(pinned), y(pinned), 7, 0, 2 * Math.PI));
+  } else said.textContent = "Where words crowd, some names are left out. Point at a dot, or choose one with click or arrows to follow it.";
+  const under = (event) => {
     const far = (w) => Math.hypot(x(w) - event.offsetX, y(w) - event.offsetY);
     const nearest = film.words.map((_, w) => w).reduce((best, w) => (far(w) < far(best) ? w : best), 0);
-    if (far(nearest) < 14) said.textContent = `${film.words[nearest]} (${film.groups[nearest]})`;
+    return far(nearest) < 14 ? nearest : null;
+  };
+  element.onpointermove = (event) => { if (under(event) !== null) say(under(event)); };
+  element.onpointerleave = () => { if (pinned !== null) say(pinned); };
+  const pin = (word) => { state.word = word; state.show(); };
+  element.onclick = (event) => { if (under(event) !== null) pin(under(event)); };
+  element.onkeydown = (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    pin(pinned === null ? 0 : Math.max(0, Math.min(count - 1, pinned + step)));
   };
   const legend = child(panel, "p", "film-legend");
   legend.replaceChildren(...groups.map((group, n) => {
@@ -229,6 +259,15 @@ function lies(panel, film, state, look) {
   }));
   numbersTable(panel, "Places of the words at this checkpoint", ["word", "kind", "axis 1", "axis 2"],
     () => film.words.map((word, w) => [word, film.groups[w], data[(state.frame * count + w) * 2], data[(state.frame * count + w) * 2 + 1]]));
+}
+
+// A line in the ink of the page around what is followed.
+function ring(context, look, path) {
+  context.strokeStyle = rgb(look.ink);
+  context.lineWidth = 2;
+  context.beginPath();
+  path();
+  context.stroke();
 }
 
 // Names above their dots, or below; one that would cover another name is left out.

@@ -1,6 +1,7 @@
 // Presenter mode: a clicker's PageDown and PageUp (or Alt with an arrow) turn
 // pages, Escape leaves. What a link fixes stays in sight: controls can't be used
-// at all; pictures can be read by pointer and keyboard, and take no change.
+// at all; pictures can be read by pointer and keyboard, and take no change. Whether
+// the window is low it tells, so that charts are drawn to fit.
 
 // What chooses inside a picture; data-chooses marks a canvas that does.
 const CHOOSERS = "button, input, select, textarea, [role=option], [data-chooses]";
@@ -8,7 +9,7 @@ const CHOOSERS = "button, input, select, textarea, [role=option], [data-chooses]
 export default function (component) {
   const { parentElement, data } = component;
   parentElement.__bwStop?.(); // Streamlit calls the last run's clean-up, at the end; each run ends the one before
-  const { keys, controls, pictures } = unpack(data);
+  const { keys, controls, pictures, room, low } = unpack(data);
   const hint = child(parentElement, "p", "bw-presenter");
   hint.textContent = keys ? "Page Down, Page Up: next and previous page · Esc: usual type size" : "";
   const onKey = (event) => {
@@ -27,6 +28,10 @@ export default function (component) {
     if (controls) for (const element of document.querySelectorAll(controls)) element.toggleAttribute("inert", true);
     if (pictures) for (const element of document.querySelectorAll(pictures)) element.toggleAttribute("data-fixed", true);
   };
+  const little = matchMedia(room || "not all");
+  const onRoom = () => { if (keys && little.matches !== low) send(component, { low: Number(little.matches) }); };
+  little.addEventListener("change", onRoom);
+  onRoom();
   const watch = new MutationObserver(freeze);
   document.addEventListener("keydown", onKey);
   for (const kind of ["pointerdown", "click", "keydown"]) document.addEventListener(kind, onChoice, true);
@@ -35,6 +40,7 @@ export default function (component) {
   parentElement.__bwStop = () => {
     document.removeEventListener("keydown", onKey);
     for (const kind of ["pointerdown", "click", "keydown"]) document.removeEventListener(kind, onChoice, true);
+    little.removeEventListener("change", onRoom);
     watch.disconnect();
     for (const name of ["inert", "data-fixed"]) {
       for (const element of document.querySelectorAll(`[${name}]`)) element.removeAttribute(name);

@@ -120,12 +120,16 @@ def style(figure: go.Figure, x: str = "", y: str = "", height: int = 420) -> go.
     return figure
 
 
-def enlarge(figure: go.Figure, scale: float) -> go.Figure:
-    """The figure with every type size times `scale`, as the page's own type, and room for it."""
+def enlarge(figure: go.Figure, scale: float, highest: int | None = None) -> go.Figure:
+    """The figure with every type size times `scale`, as the page's own type, and room for it: at most `highest` pixels.
+
+    One that is more than half as high again has its height for its many rows, and keeps it.
+    """
     if scale == 1:
         return figure
     larger = go.Figure(_larger(figure.to_plotly_json(), scale))
-    return larger.update_layout(height=round((larger.layout.height or 420) * scale ** 0.5))
+    height = round((larger.layout.height or 420) * scale ** 0.5)
+    return larger.update_layout(height=min(height, highest) if highest and height <= 1.5 * highest else height)
 
 
 def _larger(part: Any, scale: float) -> Any:

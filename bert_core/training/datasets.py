@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -141,9 +140,10 @@ def _score(row: Sequence[str], path: Path) -> float:
     """How alike two sentences are, in a line's fifth column."""
     value = _field(row, 4, path)
     with suppress(ValueError):
-        if math.isfinite(score := float(value)):
+        if 0 <= (score := float(value)) <= 5:
             return score
-    raise ValueError(f"{path.name}: the score of a line is {value[:40]!r}; it must be a number: {' '.join(row)[:60]!r}")
+    raise ValueError(f"{path.name}: the score of a line is {value[:40]!r}; it must be a number from 0 to 5: "
+                     f"{' '.join(row)[:60]!r}")
 
 
 def _class(row: Sequence[str], path: Path) -> int:
@@ -193,6 +193,11 @@ def read_squad(path: Path) -> list[Question]:
                  for paragraph in article["paragraphs"] for qa in paragraph["qas"]]
     if not all(question.answers for question in found):
         raise ValueError(f"{path.name} has questions without an answer; SQuAD 1.1 has none of these")
+    for question in found:
+        for text, start in question.answers:
+            if start < 0 or not question.context.startswith(text, start):
+                raise ValueError(f"{path.name}, question {question.id!r}: its context has {text[:40]!r} not at "
+                                 f"answer_start {start}, which counts characters from 0")
     return found
 
 

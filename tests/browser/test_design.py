@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -148,6 +150,34 @@ def test_a_low_projector_shows_the_picture_in_presenter_mode(new_visitor):
     page = visitor.open("meaning", present=1)
     assert page.locator(".js-plotly-plot .gridlayer").first.bounding_box()["y"] < 0.75 * 720
     expect(page.get_by_label("Sentence", exact=True)).to_be_visible()
+
+
+def test_a_low_projector_gets_lower_charts(new_visitor):
+    """The browser says that it is low, and when it no longer is."""
+    visitor = new_visitor(width=1280, height=720)
+    page = visitor.open("meaning", view="Map", present=1)
+    plot = page.locator(".st-key-f_meaning_map .js-plotly-plot")
+    expect(plot.locator(".main-svg").first).to_have_css("height", "460px")
+    assert plot.bounding_box()["y"] < 0.55 * 720
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    expect(plot.locator(".main-svg").first).not_to_have_css("height", "460px")
+    assert plot.bounding_box()["height"] > 560
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390)])
+def test_a_phone_always_shows_model_and_device_on_one_line(new_visitor, width, height):
+    page = new_visitor(width=width, height=height).open("masking")
+    line = page.locator(".bw-status > span")
+    expect(line).to_be_in_viewport()
+    expect(line).to_have_text(re.compile("^twin-bert · CPU, float32 · "))
+    assert line.bounding_box()["height"] < 30
+    assert "float32" in line.evaluate("""line => {
+      const range = document.createRange(), right = line.getBoundingClientRect().right;
+      range.setStart(line.firstChild, 0);
+      for (let end = line.textContent.length; ; end -= 1) {
+        range.setEnd(line.firstChild, end);
+        if (range.getBoundingClientRect().right <= right) return range.toString();
+      } }""")
 
 
 @pytest.mark.parametrize(("name", "view", "words"), [

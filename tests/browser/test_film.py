@@ -43,7 +43,9 @@ def show(page: Page) -> Callable[..., None]:
             "layer": 0, "head": 0, **({} if frame is None else {"frame": frame}),
         }
         places = np.arange(count * 4, dtype=np.float32).reshape(count, 2, 2)
-        data = components.pack(header, {"attention": np.zeros((count, 1, 2, 4, 4), np.uint16), "places": places})
+        tenths = np.round(65535 * np.sqrt(np.arange(count) / 10)).astype(np.uint16)  # 10 % more in each frame
+        attention = np.broadcast_to(tenths[:, None, None, None, None], (count, 1, 2, 4, 4))
+        data = components.pack(header, {"attention": attention, "places": places})
         page.evaluate(DRAW, base64.b64encode(data).decode())
     return draw
 
@@ -117,3 +119,38 @@ def test_who_stands_at_the_end_follows_the_run(page, show):
     assert page.evaluate("window.sent.at(-1).following") is True
     show(6)
     assert at(page) == "after 50 steps"
+
+
+def hints(page: Page) -> list[str]:
+    """What stands below the two maps."""
+    return [text.translate({0x2068: None, 0x2069: None}) for text in
+            page.locator(".film-hint[aria-live]").all_inner_texts()]
+
+
+def test_a_cell_and_a_word_are_chosen_by_keys_and_followed_through_the_film(page, show):
+    show(6)
+    page.locator(".film-map").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft"):
+        page.keyboard.press(key)  # the first begins at the first cell
+    page.locator(".film-places").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown"):  # and stays at the last word
+        page.keyboard.press(key)
+    assert hints(page) == ["anna → anna: 50 %", "cat (pet)"]
+    scrub(page, 2)
+    assert hints(page) == ["anna → anna: 20 %", "cat (pet)"]
+    show(7, frame=2)
+    assert hints(page) == ["anna → anna: 20 %", "cat (pet)"]
+
+
+def test_a_click_chooses_a_cell_and_pointing_elsewhere_only_reads(page, show):
+    show(6)
+    page.locator(".film-map").scroll_into_view_if_needed()
+    box = page.locator(".film-map").bounding_box()
+    edge = min(84, 0.22 * box["width"])
+    cell = (box["width"] - edge - 14) / 4
+    spot = [(box["x"] + edge + (k + 0.5) * cell, box["y"] + edge + (q + 0.5) * cell) for q, k in ((1, 2), (3, 0))]
+    page.mouse.click(*spot[0])
+    page.mouse.move(*spot[1])
+    assert hints(page)[0] == "[SEP] → [CLS]: 50 %"
+    page.mouse.move(2, 2)
+    assert hints(page)[0] == "anna → [MASK]: 50 %"

@@ -226,7 +226,7 @@ def test_the_page_says_which_run_is_on_screen_when_the_controls_say_another(visi
     button(page, "Reset").click()
     wait_state(page, "none")
     expect(page.get_by_text("On screen is")).to_have_count(0)
-    expect(page.get_by_text("tiny BERT · 2 layers × 4 heads")).to_contain_text("seed 4")
+    expect(page.get_by_text("tiny BERT · CPU, one thread, float32")).to_contain_text("seed 4 · 2 layers × 4 heads")
     visitor.no_traceback()
 
 

@@ -46,6 +46,29 @@ def test_entities_are_drawn_where_they_stand(new_visitor, width):
     visitor.fits()
 
 
+def test_a_word_that_is_clicked_stays_open_and_is_in_the_link(visitor):
+    page = visitor.open("tasks", view="Entities", text="Anna lives in Cologne near Lee.")
+    caption, words = page.locator(".bw-panel caption"), page.locator(".bw-word")
+    run = visitor.run_number()
+    words.filter(has_text="Cologne").click()
+    visitor.after(run)
+    assert "token=4" in page.url
+    words.filter(has_text="Lee").hover()
+    expect(caption).to_contain_text("“Lee”")
+    page.mouse.move(2, 2)
+    expect(caption).to_contain_text("“Cologne”")
+    page = visitor.open("tasks", view="Entities", text="Anna lives in Cologne near Lee.", token="6")
+    expect(caption).to_contain_text("“Lee”")
+    run = visitor.run_number()
+    page.locator(".bw-word[tabindex='0']").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    visitor.after(run)
+    expect(caption).to_contain_text("“near”")
+    expect(words.filter(has_text="near")).to_have_attribute("aria-pressed", "true")
+    expect(words.filter(has_text="near")).to_be_focused()
+
+
 @pytest.mark.parametrize("width", quick_are(1, [1440, 390]))
 def test_the_grid_has_the_answer_and_forbids_ends_before_starts(new_visitor, width):
     visitor = new_visitor(width=width)

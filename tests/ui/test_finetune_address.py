@@ -66,5 +66,6 @@ def test_the_status_bar_names_the_model_of_the_shown_run(monkeypatch, controls, 
     monkeypatch.setattr(finetune.training, "current", lambda *_: present)
     monkeypatch.setattr(finetune.runs, "runs_of", lambda *_: kept)
     line = finetune.status_line(FinetuneSpec("topic", controls))
-    start = "twin-bert's architecture, random weights, with a new" if random else "twin-bert with a new"
-    assert line.startswith(start)
+    assert line.startswith("twin-bert's architecture · " if random else "twin-bert · ")
+    assert line.endswith(" · with random weights and a new linear layer over [CLS]" if random else
+                         " · with a new linear layer over [CLS]")

@@ -35,3 +35,10 @@ def test_an_enlarged_figure_keeps_its_numbers_and_marks():
     assert (larger.data[0].textfont.size, larger.data[0].marker.size) == (15, 9)
     assert (list(larger.data[0].x), list(larger.data[0].y)) == ([1, 2], [3, 4])
     assert larger.layout.yaxis.title.font.size == 24
+
+
+def test_a_figure_is_as_high_as_the_window_bears_unless_its_rows_need_more():
+    def height(pixels: int) -> int:
+        return theme.enlarge(go.Figure(layout={"height": pixels}), 1.1, highest=460).layout.height
+
+    assert (height(300), height(560), height(1400)) == (round(300 * 1.1 ** 0.5), 460, round(1400 * 1.1 ** 0.5))

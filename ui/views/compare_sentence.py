@@ -102,5 +102,5 @@ def _totals(found: tuple[Surprise, ...]) -> None:
         boxes.append(f'<div class="cmp-total" style="{look}">'
                      f'<span class="cmp-name"><i aria-hidden="true">{GLYPHS[one.reader]}</i> {NAMES[one.reader]}</span>'
                      f"<b>{one.total:.1f} nats</b><span>{one.mean:.2f} a token, {one.covers}</span>"
-                     f"<span>{html.escape(' × '.join(one.models))}</span></div>")
+                     f'<span class="cmp-models">{html.escape(" × ".join(one.models))}</span></div>')
     st.html(f'<div class="cmp-totals">{"".join(boxes)}</div>')

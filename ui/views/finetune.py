@@ -45,8 +45,9 @@ def status_line(spec: FinetuneSpec) -> str:
     """The model on screen, for the status bar: the shown run's, else the one that the controls describe."""
     _, shown = shown_runs(training.current(RUN, FinetuneSpec.kind), spec)
     spec = shown.spec if shown else spec
-    start = f"{spec.base}'s architecture, random weights," if spec.way == "scratch" else spec.base
-    return f"{start} with a new linear layer over [CLS] · CPU, one thread, float32"
+    from_scratch = spec.way == "scratch"
+    start, weights = (f"{spec.base}'s architecture", "random weights and ") if from_scratch else (spec.base, "")
+    return f"{start} · CPU, one thread, float32 · with {weights}a new linear layer over [CLS]"
 
 
 def page(spec: FinetuneSpec, files: dict[str, str]) -> None:

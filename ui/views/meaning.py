@@ -16,7 +16,7 @@ from bert_core.trace import Array
 from ui import components, controls, shell, state
 from ui.state import Here
 from ui.tables import Numbers
-from ui.views.meaning_data import MOST_CHARACTERS, MOST_LINES, PARTS, WordSet, library, word_set
+from ui.views.meaning_data import MOST_CHARACTERS, MOST_LINES, PARTS, WordSet, layer_of, library, word_set
 from ui.views.task_models import examples, lines, marked, say, signed
 
 #: Sentences that the matrices can bear.
@@ -94,15 +94,13 @@ def _cosine(line: Line) -> str:
 
 def draw_map(here: Here) -> None:
     """Every occurrence as a point on the two main directions of one layer."""
-    words = word_set(here)
-    if words is None:
+    words = word_set(here, asks_layer=True)
+    if words is None or words.layer is None:
         return
     if len(words.found) < 3:
         say("A projection needs three occurrences.", strong=True)
         return
-    with words.below:
-        layer = _layer(words.found[0])
-    projection = project(np.stack([one.states[layer] for one in words.found]))
+    projection = project(np.stack([one.states[words.layer] for one in words.found]))
     figure = figures.map_figure(projection, words.found, words.senses, components.ink())
     components.chart(figure, "meaning_map", Numbers(
         "Where each occurrence lies", ("sentence", "meaning", "first direction", "second direction"),
@@ -112,12 +110,6 @@ def draw_map(here: Here) -> None:
         f"{100 * projection.explained.sum():.0f} % of their variance; what differs in the rest is not in the picture.")
     lines([f"<b>{n}&ensp;{html.escape(sense)}</b>: {marked(*figures.excerpt(one))}"
            for n, (one, sense) in enumerate(zip(words.found, words.senses), 1)])
-
-
-def _layer(one: Occurrence) -> int:
-    """The layer of the picture; 0 are the embeddings."""
-    last = len(one.states) - 1
-    return controls.slider("Layer (0: the input)", 0, last, "layer", last)
 
 
 def draw_neighbours(here: Here) -> None:
@@ -131,7 +123,7 @@ def draw_neighbours(here: Here) -> None:
     with left:
         chosen = words.found[order[options.index(controls.choice("In the sentence", options, "from", as_list=True))]]
     with right:
-        layer = _layer(chosen)
+        layer = layer_of(len(chosen.states) - 1)
     pool = state.shared(library, here.model).words
     itself = not controls.toggle("Leave out the word itself", "other_words")
     context, static = st.columns(2, gap="large")
@@ -164,8 +156,7 @@ def draw_sentences(here: Here) -> None:
     if not kept:
         say("None of these sentences has a token of its own; type one that has.", strong=True)
         return
-    layer = controls.slider("Layer (0: the input)", 0, traces[0].config.num_hidden_layers, "layer",
-                            traces[0].config.num_hidden_layers)
+    layer = layer_of(traces[0].config.num_hidden_layers)
     names = [str(n + 1) for n in range(len(kept))]
     titles = _vectors(here)
     for place, (kind, title) in zip(st.columns(len(titles), gap="small"), titles.items()):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from bert_core import Trace, TraceRequest
 from bert_core.figures.meaning import YOURS
@@ -35,13 +34,13 @@ class WordSet:
 
     Attributes:
         senses: one entry an occurrence.
-        below: the place below the word, for a control of the view's own.
+        layer: whose vectors are looked at, 0 the embeddings; None where the view asks for none.
     """
 
     word: str
     found: tuple[Occurrence, ...]
     senses: tuple[str, ...]
-    below: DeltaGenerator
+    layer: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,17 @@ def _requests(model: str, sentences: list[str]) -> list[TraceRequest]:
     return [TraceRequest(text, model=model, parts=PARTS) for text in sentences]
 
 
-def word_set(here: Here) -> WordSet | None:
+def word_set(here: Here, asks_layer: bool = False) -> WordSet | None:
     """The chosen word in its sentences and the visitor's; None, and a word why, if there are too few."""
     shipped = {entry["word"]: entry for entry in examples("meaning")["words"]}
-    left, right = st.columns([1, 2], gap="medium")
+    left, *between, right = st.columns([1, 1, 2] if asks_layer else [1, 2], gap="medium")
     with left:
         chosen = controls.choice("Word", [*shipped, OWN], "word", _that_stands_here(here, shipped), as_list=True)
         word = controls.text("Your word", "own", "river", max_chars=60) if chosen == OWN else chosen
-        below = st.container()
+    layer = None
+    for place in between:
+        with place:
+            layer = layer_of(state.loaded(here.model).config.num_hidden_layers)
     with right:
         mine = _own_sentences(here)
     if not word.strip():
@@ -82,13 +84,18 @@ def word_set(here: Here) -> WordSet | None:
     traces = state.traces(_requests(here.model, [*sentences, *fresh]))
     known, own = first_occurrences(traces[:len(sentences)], word), _yours(traces[len(sentences):], word)
     found = (*known, *own)
-    result = WordSet(word, found, (*(senses[one.sentence] for one in known), *(YOURS for _ in own)), below)
+    result = WordSet(word, found, (*(senses[one.sentence] for one in known), *(YOURS for _ in own)), layer)
     if len(found) < 2:
         say(f"“{word}” stands in {len(found)} sentence here; two are needed. Type sentences that have it.", strong=True)
         return None
     if not any(one.text in mine for one in found):
         say(f"Your sentence has no “{word}”. Type one that has it, and it joins the picture.")
     return result
+
+
+def layer_of(last: int) -> int:
+    """The layer of the picture, of 0 to `last`; 0 are the embeddings."""
+    return controls.slider("Layer (0: the input)", 0, last, "layer", last)
 
 
 def _yours(traces: list[Trace], word: str) -> list[Occurrence]:

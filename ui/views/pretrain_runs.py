@@ -40,4 +40,4 @@ def status_line(spec: PretrainSpec) -> str:
     """The tiny BERT on screen, for the status bar."""
     mask = "causal" if spec.causal else "bidirectional"
     size = f"{spec.layers} layers × {spec.heads} heads"
-    return " · ".join(["tiny BERT", size, mask, "CPU, one thread, float32", name_of(spec)])
+    return " · ".join(["tiny BERT", "CPU, one thread, float32", name_of(spec), size, mask])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from bert_core.figures import tasks as figures
 from bert_core.tasks import Reading, find_entities
 from bert_core.tasks.entities import AGGREGATIONS, OUTSIDE, kind_of
-from ui import components, controls, notices, shell, state
+from bert_core.tokenizer import Encoding
+from ui import chips, components, controls, notices, shell, state
 from ui.state import Here
 from ui.views import tasks_layer
 from ui.views.task_models import examples, or_example, say, try_buttons
@@ -45,7 +48,9 @@ def draw(here: Here) -> Here:
         notices.note("There is no word to label.")
         return here
     probabilities = np.array([token.probabilities for token in reading.tokens], dtype=np.float32)
-    components.mount("entities", "ner_text", _payload(reading, probabilities, rule))
+    chosen = chips.chosen_positions("token", len(here.encoding), fixed=fixed_of(here.encoding), only_one=True)
+    components.mount("entities", "ner_text", _payload(reading, probabilities, rule, [
+        here.encoding.content.index(position) for position in chosen]), on_event=_open(here.encoding))
     say(_in_words(reading, here.model), strong=True)
     if len(reading.tokens) > ON_MAP:
         notices.note(f"The map shows the first {ON_MAP} tokens of {len(reading.tokens)}; the table has them all.")
@@ -56,14 +61,32 @@ def draw(here: Here) -> Here:
     return here
 
 
-def _payload(reading: Reading, probabilities: np.ndarray, rule: str) -> bytes:
-    """The component's data: words with their pieces, entities, (T, C) probabilities."""
+def fixed_of(encoding: Encoding) -> list[int]:
+    """Positions that have no label."""
+    return sorted(set(range(len(encoding))) - set(encoding.content))
+
+
+def _open(encoding: Encoding) -> Callable[[dict[str, Any]], None]:
+    """A word that was clicked is the one that is looked at, here and one layer further."""
+    def receive(message: dict[str, Any]) -> None:
+        place = components.number(message, "token", len(encoding.content))
+        state.set_param("token", str(encoding.content[place]))
+    return receive
+
+
+def _payload(reading: Reading, probabilities: np.ndarray, rule: str, chosen: Sequence[int]) -> bytes:
+    """The component's data: words with their pieces, entities, (T, C) probabilities.
+
+    Args:
+        chosen: index of the token whose word is open; of none the first name is.
+    """
     kinds = list(dict.fromkeys(kind_of(label) for label in reading.labels if kind_of(label) != OUTSIDE))
     spans = [(entity.start, entity.end) for entity in reading.entities]
     words = [word for pieces in words_of(reading) for word in _word(reading, pieces, spans)]
     return components.pack({
         "label": "Text with its entities", "text": reading.text, "labels": list(reading.labels), "types": kinds,
         "tokens": [token.token for token in reading.tokens], "words": words, "rule": RULES[rule],
+        "open": next((n for n, word in enumerate(words) if set(chosen) & set(word["pieces"])), None),
         "entities": [{"start": e.start, "end": e.end, "label": e.label, "score": e.score} for e in reading.entities],
     }, {"probs": probabilities})
 
