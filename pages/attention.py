@@ -12,7 +12,7 @@ from ui.views import (
     attention_steps,
 )
 
-here = shell.open_page()
+here = read = shell.open_page()
 match controls.view(attention.VIEWS):
     case "Through the layers":
         attention_flow.draw(here)
@@ -23,11 +23,11 @@ match controls.view(attention.VIEWS):
     case "Act":
         attention_act.draw(here)
     case "Attribution":
-        attention_attribution.draw(here)
+        read = attention_attribution.draw(here)
     case "bertviz":
         attention_bertviz.draw(here)
     case "Export":
         attention_export.draw(here)
     case _:
         attention.all_heads(here)
-shell.close_page(here)
+shell.close_page(here, shown=shell.status_line(read))

@@ -181,7 +181,7 @@ function spoken(state, n, reader, q) {
   const named = (k) => nameAmong(reader.tokens, k), name = `${quoted(reader.tokens[reader.drawn[q]])} (${reader.drawn[q]})`;
   if (reader.what.startsWith("mask")) return `${name} may see ${seen.length} of ${reader.tokens.length} tokens.`;
   const best = seen.sort((a, b) => weight(state, n, reader, q, b[1]) - weight(state, n, reader, q, a[1])).slice(0, 3);
-  return `${name} looks at ${best.map(([, k]) => `${quoted(named(k))} ${percent(weight(state, n, reader, q, k))}`).join(", ")}.`;
+  return `${name} looks at ${best.map(([, k]) => `${quoted(named(k))} ${percent(weight(state, n, reader, q, k)).replace(" ", "\u00a0")}`).join(", ")}.`;
 }
 
 // at: the head that is framed, or the nearest that this reader has.

@@ -96,7 +96,7 @@ function drawFlow(box, line, state, look) {
 }
 
 function hint(state, place) {
-  const name = rowName(state, state.target), answers = state.lens.map(([piece], c) => `${c || "input"} ${quoted(piece)}`);
+  const name = quoted(rowName(state, state.target)), answers = state.lens.map(([piece], c) => `${c || "input"} ${quoted(piece)}`);
   const lens = !answers.length ? "" : place.small ? ` What the head would answer for ${name} after each layer: ${answers.join(", ")}.`
     : ` Under each layer: what the head would answer for ${name} there.`;
   return `Point at a bar, or tap it: where it comes from, and where it goes.${lens}`;

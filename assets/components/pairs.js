@@ -6,8 +6,11 @@ export default function (component) {
   theme(parentElement);
   child(parentElement, "h2", "bw-title").textContent = caption;
   const key = child(parentElement, "p", "bw-key");
-  key.replaceChildren(make("span", "bw-dot bw-dot-first"), make("span", "", first_name),
-    make("span", "bw-dot bw-dot-second"), make("span", "", second_name));
+  key.replaceChildren(...[["first", first_name], ["second", second_name]].map(([which, name]) => {
+    const entry = make("span", "bw-key-entry");
+    entry.append(make("span", `bw-dot bw-dot-${which}`), make("span", "", name));
+    return entry;
+  }));
   const list = child(parentElement, "ol", "bw-pairs", { tabindex: "0", "aria-label": "Probability of each true piece, before and after" });
   list.replaceChildren(...tokens.map((token, n) => {
     const row = make("li");

@@ -3,7 +3,8 @@
 // What one types Streamlit writes over the present entry; what a run puts into the address or takes out of it gets an
 // entry for each parameter. A new sentence would so be written over the entry of the last one, whose masks still stand
 // in it, and Back would show the masks of one sentence on another. And a run that sends one to another page changes the
-// address of the page that is left first: Back would lead to that one, which nobody has seen.
+// address of the page that is left first: Back would lead to that one, which nobody has seen. Who opens another view of
+// the page goes somewhere, as by a link: that gets an entry too, though Streamlit writes it as what is typed.
 
 // Milliseconds in which the next run begins after one that ended before it had drawn, to send one to another page.
 const GOES_ON = 500;
@@ -31,6 +32,8 @@ function rest(entry) {
 
 function close(entry) { Object.assign(entry, { drawn: location.href, isOpen: false, isUnseen: false }); }
 
+function viewOf(address) { return new URL(address, location.href).searchParams.get("view"); }
+
 // The present entry: its address when it was last at rest, whether the present run has made it, whether no picture of
 // it was drawn yet, and whether somebody typed what no run has begun to draw yet.
 function watchHistory() {
@@ -46,8 +49,10 @@ function watchHistory() {
     push(state, title, address);
   };
   history.replaceState = (state, title, address) => {
-    if (scriptState() === "notRunning") entry.isAhead = true;
-    replace(state, title, address);
+    const byHand = scriptState() === "notRunning";
+    if (byHand) entry.isAhead = true;
+    if (byHand && address && isHere(address) && viewOf(address) !== viewOf(location.href)) history.pushState(state, title, address);
+    else replace(state, title, address);
   };
   window.addEventListener("popstate", () => {
     close(entry);

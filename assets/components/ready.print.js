@@ -6,7 +6,7 @@ const PAPER = 685; // CSS pixels between the margins of A4 and Letter, held upri
 // A chart's colours on a dark page and on a light one, as ON_DARK in bert_core/figures/theme.py has them.
 const IN_LIGHT = {
   "#56B4E9": "#0072B2", "#F0B840": "#E69F00", "#2CC79B": "#009E73", "#F0894A": "#D55E00", "#E29BC4": "#CC79A7",
-  "#B4DDF5": "#56B4E9", "#E2D2FF": "#55197A", "#CFC84A": "#8C6D00",
+  "#E2D2FF": "#55197A", "#CFC84A": "#8C6D00",
   ...Object.fromEntries(KINDS.dark.map((dark, n) => [dark, KINDS.light[n]])),
 };
 

@@ -1,6 +1,8 @@
 // Start x end: each cell is P(start) x P(end) of one possible answer. The end may
 // not stand before the start, nor further away than the longest answer: those
 // cells are hatched. One tab stop; arrows move the crosshair; hover does too.
+const NAMES = 86; // pixels that a token's name takes beside the grid
+
 export default function (component) {
   const { parentElement, data } = component;
   const payload = unpack(data);
@@ -24,12 +26,13 @@ function product({ arrays }, i, j) { return arrays.start.data[i] * arrays.end.da
 function allowed({ longest }, i, j) { return j >= i && j - i < longest; }
 
 function geometry(frame, payload) {
-  const count = payload.tokens.length, width = Math.min(frame.clientWidth || 640, 860);
-  let margin = count <= 48 && width > 500 ? 96 : 34;
+  const count = payload.tokens.length, width = Math.min(frame.clientWidth || 640, 720); // all of it on one screen
+  let margin = count <= 48 && width > 500 ? NAMES + 40 : 34;
   const cell = Math.min(34, (width - margin - 4) / count);
   if (cell < 11) margin = 34;
   const side = Math.max(1, Math.min(width - margin - 4, cell * count));
-  return { count, margin, side, cell: side / count, labels: cell >= 11 && margin > 50 };
+  const labels = cell >= 11 && margin > 50;
+  return { count, margin, side, cell: side / count, labels, names: labels ? NAMES : 0 };
 }
 
 function drawGrid(frame, line, payload, state) {
@@ -86,35 +89,35 @@ function hatch(context, g, payload, look) {
   context.strokeRect(g.margin, g.margin, g.side, g.side);
 }
 
-// P(start) as bars along the rows, P(end) along the columns, tokens where they fit.
+// Tokens where they fit, and outside of them P(start) as bars along the rows, P(end) along the columns.
 function margins(context, g, payload, look) {
   const { start, end } = payload.arrays, hue = look.dark ? [86, 180, 233] : [0, 114, 178];
-  context.font = `${Math.min(15, Math.max(11, g.cell - 1))}px ${look.font}`;
+  context.font = `${Math.min(15, Math.max(12, g.cell - 1))}px ${look.font}`;
   context.textBaseline = "middle";
   for (let t = 0; t < g.count; t++) {
-    const at = g.margin + t * g.cell, bar = g.margin - 14;
+    const at = g.margin + t * g.cell, foot = g.margin - g.names - 2, bar = foot - (g.names ? 2 : 12);
     context.fillStyle = rgb(hue, 0.55);
     const s = bar * Math.sqrt(start.data[t]), e = bar * Math.sqrt(end.data[t]);
-    context.fillRect(g.margin - 2 - s, at + 0.5, s, Math.max(1, g.cell - 1));
-    context.fillRect(at + 0.5, g.margin - 2 - e, Math.max(1, g.cell - 1), e);
+    context.fillRect(foot - s, at + 0.5, s, Math.max(1, g.cell - 1));
+    context.fillRect(at + 0.5, foot - e, Math.max(1, g.cell - 1), e);
     if (g.labels) token(context, payload.tokens[t], at + g.cell / 2, g, look);
   }
   context.fillStyle = rgb(look.ink);
   context.font = `15px ${look.font}`;
   context.textAlign = "left";
-  context.fillText("end →", g.labels ? 40 : g.margin, 8);
-  context.fillText("start ↓", 0, g.labels ? 40 : 22);
+  context.fillText("end →", g.labels ? g.margin - 48 : g.margin, 8);
+  context.fillText("start ↓", 0, g.labels ? g.margin - 10 : 22);
 }
 
 function token(context, text, at, g, look) {
   context.fillStyle = rgb(look.ink);
   context.textAlign = "right";
-  context.fillText(text.slice(0, 12), g.margin - 6, at);
+  context.fillText(text.slice(0, 12), g.margin - 5, at, g.names - 6);
   context.save();
-  context.translate(at, g.margin - 6);
+  context.translate(at, g.margin - 5);
   context.rotate(-Math.PI / 2);
   context.textAlign = "left";
-  context.fillText(text.slice(0, 12), 0, 0);
+  context.fillText(text.slice(0, 12), 0, 0, g.names - 6);
   context.restore();
 }
 

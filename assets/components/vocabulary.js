@@ -124,19 +124,29 @@ function labelBest(context, state, look, size) {
   context.font = `600 17px ${look.font}`;
   context.fillStyle = rgb(look.ink);
   const taken = [];
+  const spot = (row) => {
+    const n = state.tokens.indexOf(row.t);
+    return n < 0 ? null : place(state, size, state.arrays.first.data[n], state.arrays.second.data[n]);
+  };
+  const listed = [...state.up, ...state.down].map(spot).filter(Boolean); // dots that no name may lie on
   const changed = [...state.up.slice(0, 4), ...state.down.slice(0, 4)];
   for (const row of changed.sort((one, other) => Math.max(other.a, other.b) - Math.max(one.a, one.b))) {
-    const n = state.tokens.indexOf(row.t);
-    if (n < 0) continue;
-    const [x, y] = place(state, size, state.arrays.first.data[n], state.arrays.second.data[n]);
-    const right = x > size * 0.7, wide = context.measureText(row.t).width, from = right ? x - 8 - wide : x + 8;
-    if (taken.some(([a, b, w]) => from < a + w && a < from + wide && Math.abs(b - y) < 17)) continue; // one over another reads as neither
-    taken.push([from, y, wide]);
+    const dot = spot(row), wide = context.measureText(row.t).width;
+    if (!dot) continue;
+    const [x, y] = dot;
+    const fits = ([from, at]) => from >= EDGE && from + wide <= size - 2 && at >= 14
+      && !taken.some(([a, b, w]) => from < a + w && a < from + wide && Math.abs(b - at) < 17); // one over another reads as neither
+    const free = ([from, at]) => fits([from, at])
+      && !listed.some(([a, b]) => from - 4 < a && a < from + wide + 4 && Math.abs(b - at) < 10);
+    const middle = Math.min(x - wide / 2, size - 2 - wide), near = [[middle, y - 16], [middle, y + 16]];
+    const label = [[x + 8, y], [x - 8 - wide, y], ...near].find(free) ?? near.find(fits);
+    if (!label) continue;
+    taken.push([...label, wide]);
     context.lineWidth = 4;
     context.strokeStyle = rgb(look.paper, 0.85);
-    context.textAlign = right ? "right" : "left";
-    context.strokeText(row.t, x + (right ? -8 : 8), y + 4);
-    context.fillText(row.t, x + (right ? -8 : 8), y + 4);
+    context.textAlign = "left";
+    context.strokeText(row.t, label[0], label[1] + 4);
+    context.fillText(row.t, label[0], label[1] + 4);
   }
 }
 

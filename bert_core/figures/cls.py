@@ -37,16 +37,18 @@ def probe_figure(probe: Probe, reading: Array) -> go.Figure:
     """
     x = layer_names(len(reading))
     figure = go.Figure()
+    shares = f"share right of {probe.sentences} shipped sentences<br>it was not fitted on (bars: one sd of the folds)"
+    spread = {"array": np.minimum(probe.spread, 1 - probe.accuracy), "symmetric": False,  # no share is above 1
+              "arrayminus": np.minimum(probe.spread, probe.accuracy), "color": theme.NEUTRAL, "thickness": 1}
     figure.add_scatter(
-        x=x, y=probe.accuracy, name=f"right on {probe.sentences} shipped sentences<br>it was not fitted on",
-        error_y={"array": probe.spread, "color": theme.NEUTRAL, "thickness": 1}, mode="lines+markers",
+        x=x, y=probe.accuracy, name=shares, error_y=spread, mode="lines+markers",
         line={"color": theme.NEUTRAL, "dash": "dot"}, hovertemplate="layer %{x}: %{y:.0%} right<extra></extra>")
     figure.add_scatter(
         x=x, y=reading, name=f"this sentence: probability of “{probe.labels[1]}”", mode="lines+markers",
         line={"color": theme.BOTH_WAYS, "width": 4}, marker={"size": 10},
         hovertemplate="layer %{x}: %{y:.1%} " + probe.labels[1] + "<extra></extra>")
     figure.add_hline(y=0.5, line={"color": theme.NEUTRAL, "width": 1}, opacity=0.6)
-    theme.style(figure, "layer", "probability", height=400)
+    theme.style(figure, "layer", "probability; share right", height=400)
     figure.update_xaxes(type="category")
     return figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
 

@@ -13,10 +13,11 @@ from bert_core.trace import Trace
 
 Array = np.ndarray
 
-#: Colour of each reader: one meaning, one colour; one-way readers differ by dash.
+#: Colour of each reader: one meaning, one colour; one-way readers differ by dash, as their cards' upper edges do
+#: (compare.css, compare_maps.css).
 COLOURS = {"both": theme.BOTH_WAYS, "left": theme.ONE_WAY, "hidden": theme.ONE_WAY, "right": theme.ONE_WAY,
            "elmo": theme.NEUTRAL}
-DASHES = {"both": "solid", "left": "solid", "hidden": "dot", "right": "dash", "elmo": "longdashdot"}
+DASHES = {"both": "solid", "left": "solid", "hidden": "dot", "right": "dash", "elmo": "solid"}
 MARKERS = {"both": "circle", "left": "triangle-left", "hidden": "x", "right": "triangle-right", "elmo": "diamond"}
 #: The same marks as text, for names that stand above a chart in place of a legend.
 GLYPHS = {"both": "●", "left": "◀", "hidden": "✕", "right": "▶", "elmo": "◆"}

@@ -65,8 +65,6 @@ def reveal_figure(curves: Sequence[Curve]) -> go.Figure:
 def surprise_figure(found: Sequence[Surprise], chosen: Sequence[int] = ()) -> go.Figure:
     """Nats of surprise for each token, a line a reader; readers with other tokens are left out.
 
-    Without a legend: the page's totals above it carry the colours, dashes and marks.
-
     Args:
         chosen: positions in the input of the word that is picked out by a stripe.
     """
@@ -86,8 +84,8 @@ def surprise_figure(found: Sequence[Surprise], chosen: Sequence[int] = ()) -> go
     for n, place in enumerate(found[0].places):
         if place in chosen:
             figure.add_vrect(x0=n - 0.5, x1=n + 0.5, fillcolor=theme.MASK, opacity=0.2, line_width=0, layer="below")
-    theme.style(figure, "token", "surprise, nats", 460)
-    figure.update_layout(showlegend=False)
+    theme.style(figure, "token", "surprise, nats", 440)
+    figure.update_layout(showlegend=True)
     figure.update_yaxes(rangemode="tozero")
     figure.update_xaxes(type="category", tickangle=-45)
     return figure

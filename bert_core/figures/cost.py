@@ -14,7 +14,7 @@ from bert_core.measures.cost import Fit, Memory, Timing, Work, activation_memory
 
 #: Lengths of the curves, in tokens.
 LENGTHS = tuple(int(n) for n in np.unique(np.geomspace(16, 4096, 40).round()))
-_SQUARE, _ATTENTION, _FEED_FORWARD = theme.MASK, "#56B4E9", "#D9A441"
+_SQUARE, _ATTENTION, _FEED_FORWARD = theme.MASK, theme.ATTENTION, theme.FEED_FORWARD
 _PARTS = {
     "scores": ("attention, the n² part", _SQUARE), "projections": ("attention, its projections", _ATTENTION),
     "feed_forward": ("feed-forward", _FEED_FORWARD), "attention": ("attention maps, n²", _SQUARE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,11 +18,14 @@ from bert_core.trace import Trace
 #: its feed-forward part, as in the paper's block.
 _KINDS = (
     ("word embeddings", "word embeddings", theme.TOKEN), ("segment", "segment embeddings", theme.SEGMENT),
-    ("position", "position embeddings", theme.POSITION), ("attention", "attention", "#56B4E9"),
-    ("feed-forward", "feed-forward", "#D9A441"), ("output LayerNorm", "feed-forward", "#D9A441"),
+    ("position", "position embeddings", theme.POSITION), ("attention", "attention", theme.ATTENTION),
+    ("feed-forward", "feed-forward", theme.FEED_FORWARD),
+    ("output LayerNorm", "feed-forward", theme.FEED_FORWARD),
     ("decoder", "decoder", theme.TOKEN),
 )
 _REST = ("the rest", theme.NEUTRAL)
+#: Tokens that have room for their names along a map.
+MOST_NAMED = 24
 #: Frame of a group: opaque, because Plotly chooses the ink of its name by this colour alone.
 _GROUP = "#5F6570"
 
@@ -141,6 +145,8 @@ def attention_figure(trace: Trace) -> go.Figure:
                   "tickvals": [0, 0.5, 1], "ticktext": ["weight 0", "0.5", "1"]},
         hovertemplate="%{y} looks at %{x}: %{z:.3f}<extra></extra>",
     ))
-    theme.style(figure, x="to (last layer,<br>mean of heads)", y="from", height=450)
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
-    return figure.update_xaxes(type="category", tickangle=-60)
+    theme.style(figure, x="to (last layer, mean of heads)", y="from", height=540)
+    every = {"type": "category", "constrain": "domain", "dtick": math.ceil(len(names) / MOST_NAMED)}
+    every["tickfont"] = {"size": 15 if len(names) <= 16 else 12}
+    figure.update_yaxes(autorange="reversed", showgrid=False, scaleanchor="x", **every)  # square, as every such map
+    return figure.update_xaxes(tickangle=-60, title_standoff=12, **every)

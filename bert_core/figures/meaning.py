@@ -185,9 +185,14 @@ def _wrapped(one: Occurrence) -> str:
 
 
 def short_number(value: float) -> str:
-    """Two places without a zero before the point, as statistics writes correlations: .47, −.05, 1, −10.17."""
+    """Two places without a zero before the point, as statistics writes correlations: .47, −.05, 1, −10.17.
+
+    What is not 1, but for rounding of float32, does not become it: >.99, <−.99.
+    """
     size = f"{abs(value):.2f}"
     sign = "−" if value < 0 < float(size) else ""
+    if size == "1.00" and abs(value) < 1 - 1e-5:
+        return f"{'<' if sign else '>'}{sign}.99"
     return sign + ("1" if size == "1.00" else size.removeprefix("0"))
 
 

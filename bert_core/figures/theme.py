@@ -24,10 +24,13 @@ SAME_SENSE, OTHER_SENSE = "#55197A", "#8C6D00"
 #: and the first ones can be told apart by the colour-blind too.
 KINDS = ("#A3123F", "#1E857D", "#5B3A16", "#6A5ACD", "#9A8AC8", "#6B8E23", "#1F2A5A", "#C97B69")
 
+#: The two halves of a layer, in parameters and in cost.
+ATTENTION, FEED_FORWARD = KINDS[3], KINDS[5]
+
 #: What stands for a colour on a dark page, where the deep ones sink into it; the first five as in
 #: assets/components/tokens.css.
 ON_DARK = {TOKEN: "#56B4E9", SEGMENT: "#F0B840", POSITION: "#2CC79B", ONE_WAY: "#F0894A", MASK: "#E29BC4",
-           "#56B4E9": "#B4DDF5", SAME_SENSE: "#E2D2FF", OTHER_SENSE: "#CFC84A",
+           SAME_SENSE: "#E2D2FF", OTHER_SENSE: "#CFC84A",
            **dict(zip(KINDS, ("#E8466F", "#8CEBE2", "#B5895C", "#8F8FFF",
                               "#C9A8FF", "#86B32D", "#7585B0", "#FFC4B5"), strict=True))}
 #: The parts of a trace that hold colours of meaning.
@@ -70,7 +73,12 @@ PROBABILITY, SIGNED, RISING = (scale(INK["light"]) for scale in (probability_sca
 
 
 def on_page(figure: go.Figure, ink: str) -> go.Figure:
-    """The figure with the colours and colour scales of the page that it is drawn on."""
+    """The figure with the colours and colour scales of the page that it is drawn on, and its labels in the page's ink.
+
+    Streamlit's own grey for what one points at can hardly be read on the light page.
+    """
+    paper = ",".join(map(str, PAPER[ink]))
+    figure.update_layout(hoverlabel={"bgcolor": f"rgb({paper})", "font": {"color": ink}})
     if ink == INK["dark"]:
         for trace in figure.data:
             drawn = trace.to_plotly_json()

@@ -79,25 +79,65 @@ def has_open(visitor, page: str, view: str) -> None:
     visitor.wait_ready()
 
 
+def open_view(visitor, page: str, view: str) -> None:
+    """Choose a view of the page that is there."""
+    run = visitor.run_number()
+    visitor.page.get_by_role("radio", name=view, exact=True).click()
+    visitor.after(run)
+    has_open(visitor, page, view)
+
+
 def test_back_and_forward_open_the_view_that_was_there(visitor):
     page = visitor.open("tokens", text=DOG)
-    steps = [("tokens", "Step by step"), ("family", "Cost"), ("attention", "Act"), ("cls", "Layers")]
-    for name, view in steps[1:]:
+    entries = [("tokens", "Step by step")]
+    for name, first, view in (("family", "Anatomy", "Cost"), ("attention", "All heads", "Act"),
+                              ("cls", "Answer", "Layers")):
         page.locator(f'[data-testid=stSidebarNavLink][href$="/{name}"]').click()
-        page.wait_for_url(f"**/{name}**")
-        visitor.wait_ready()
-        run = visitor.run_number()
-        page.get_by_role("radio", name=view, exact=True).click()
-        visitor.after(run)
-        has_open(visitor, name, view)
+        has_open(visitor, name, first)
+        open_view(visitor, name, view)
+        entries += [(name, first), (name, view)]
     page.locator('[data-testid=stSidebarNavLink][href$="/meaning"]').click()
     page.wait_for_url("**/meaning**")
     visitor.wait_ready()
     for step in ("back", "forward"):
-        for name, view in steps[::-1] if step == "back" else steps[1:]:
+        for name, view in entries[::-1] if step == "back" else entries[1:]:
             getattr(page, f"go_{step}")()
             has_open(visitor, name, view)
-            assert (f"view={view}" in page.url) == (name != "tokens")
+            assert (f"view={view}" in page.url) == (view in ("Cost", "Act", "Layers"))
+
+
+def test_each_view_that_was_opened_on_a_page_is_an_entry_with_what_was_chosen_in_it(visitor):
+    page = visitor.open("masking", text=DOG)
+    hide(visitor, "barked")
+    for view in ("Layer by layer", "Neurons"):
+        open_view(visitor, "masking", view)
+    page.go_back()
+    has_open(visitor, "masking", "Layer by layer")
+    page.go_back()
+    has_open(visitor, "masking", "Fill the gap")
+    shows(visitor, DOG, "barked")
+    page.go_forward()
+    page.go_forward()
+    has_open(visitor, "masking", "Neurons")
+    page.go_back()
+    page.go_back()
+    page.go_back()
+    shows(visitor, DOG, None)
+
+
+def test_what_was_chosen_in_a_view_comes_back_with_it(visitor):
+    page = visitor.open("attention", text=DOG, view="Step by step")
+    run = visitor.run_number()
+    page.get_by_role("option", name="night").first.click()
+    visitor.after(run)
+    left = page.url
+    for view in ("Roles", "Act"):
+        open_view(visitor, "attention", view)
+    page.go_back()
+    has_open(visitor, "attention", "Roles")
+    page.go_back()
+    has_open(visitor, "attention", "Step by step")
+    assert page.url == left
 
 
 def test_an_example_is_one_entry(visitor):

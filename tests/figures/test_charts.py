@@ -31,11 +31,14 @@ def test_a_probe_s_reading_stands_beside_how_often_it_is_right():
     right, reading = cls.probe_figure(probe, np.array([0.3, 0.9])).data
     assert (list(right.y), list(right.error_y.array)) == ([0.5, 0.75], [0.1, 0.2])
     assert (list(reading.x), list(reading.y)) == (["input", "1"], [0.3, 0.9])
-    assert right.name == "right on 40 shipped sentences<br>it was not fitted on"
+    sure = cls.probe_figure(probe._replace(accuracy=np.array([0.97, 1.0])), np.array([0.3, 0.9])).data[0]
+    assert list(sure.error_y.array) == pytest.approx([0.03, 0.0])  # no share is above 1
+    assert list(sure.error_y.arrayminus) == [0.1, 0.2]
+    assert right.name.startswith("share right of 40 shipped sentences<br>it was not fitted on (bars: ")
     assert "“yes”" in reading.name
     assert (right.line.color, reading.line.color) == (theme.NEUTRAL, theme.BOTH_WAYS)
     layout = cls.probe_figure(probe, np.array([0.3, 0.9])).layout
-    assert (layout.shapes[0].y0, layout.yaxis.title.text) == (0.5, "probability")
+    assert (layout.shapes[0].y0, layout.yaxis.title.text) == (0.5, "probability; share right")
     assert layout.yaxis.range == pytest.approx((-0.02, 1.02))
 
 
@@ -229,7 +232,7 @@ def test_a_long_sentence_is_shown_around_its_word():
 
 
 @pytest.mark.parametrize(("value", "written"), [
-    (0.474, ".47"), (-0.05, "−.05"), (0.996, "1"), (-0.999, "−1"), (0.0, ".00"), (-0.004, ".00"), (1.47, "1.47"),
+    (0.474, ".47"), (-0.05, "−.05"), (0.996, ">.99"), (-0.999, "<−.99"), (0.9999999, "1"), (-1.0, "−1"), (0.0, ".00"), (-0.004, ".00"), (1.47, "1.47"),
     (10.05, "10.05"), (-10.165, "−10.16"), (100.4, "100.40"),
 ])
 def test_cosines_are_short(value, written):

@@ -119,12 +119,18 @@ def test_a_dark_page_lightens_every_part_of_a_trace_and_nothing_else():
                                       error_y={"array": [1, 1], "color": theme.POSITION}))
         return figure.add_bar(x=["a"], y=[1], marker_color=theme.SEGMENT)
 
-    assert theme.on_page(drawn(), theme.INK["light"]) == drawn()
+    assert theme.on_page(drawn(), theme.INK["light"]).data == drawn().data
     scatter, bar = theme.on_page(drawn(), theme.INK["dark"]).data
     assert (scatter.line.color, scatter.marker.line.color, scatter.error_y.color) == ("#56B4E9", "#E29BC4", "#2CC79B")
     assert tuple(scatter.marker.color) == ("#F0894A", "#123456")
     assert bar.marker.color == "#F0B840"
     assert list(scatter.y) == [3, 4]
+
+
+@pytest.mark.parametrize("ink", theme.INK.values())
+def test_what_one_points_at_is_read_in_the_pages_own_ink(ink):
+    label = theme.on_page(go.Figure(), ink).layout.hoverlabel
+    assert (label.font.color, label.bgcolor) == (ink, f"rgb({','.join(map(str, theme.PAPER[ink]))})")
 
 
 def test_colours_on_a_dark_page_differ_and_stand_out():

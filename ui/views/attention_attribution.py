@@ -51,12 +51,16 @@ class Question(NamedTuple):
     words: str
 
 
-def draw(here: Here) -> None:
-    """Choose what is explained, then five strips, how far they agree, and rollout from every token."""
+def draw(here: Here) -> Here:
+    """Choose what is explained, then five strips, how far they agree, and rollout from every token.
+
+    Returns:
+        The input as the model reads it whose answer is explained.
+    """
     question = _question(here)
     if question is None:
         notices.note(f"{here.model} has no head whose answer could be explained.")
-        return
+        return here
     trace = state.trace(_only(question.request, "attention_probs"))
     why_not = no_gradients(state.loaded(question.request.model))
     _say_left_out(len(trace), why_not)
@@ -71,6 +75,7 @@ def draw(here: Here) -> None:
     components.mount("attention_strips", "attention_strips",
                      components.pack(header, {"values": np.stack(values).astype(np.float32)}))
     _mount_maps(trace, flow)
+    return replace(here, model=question.request.model)
 
 
 def _mount_maps(trace: Trace, flow: np.ndarray) -> None:

@@ -121,7 +121,7 @@ def ask(here: Here, with_guesses: bool = False, with_notes: bool = True, beside:
         state.stop("There is no word to hide: type a sentence, or choose an example.")
     place = _place(encoding)
     question, is_gap = compare.question_at(encoding, place), place in encoding.mask_positions
-    widths = [4, *[2.4 if beside else 2] * (is_gap + with_guesses), *[7] * beside]
+    widths = [5 if beside else 4, *[2.4 if beside else 2] * (is_gap + with_guesses), *[6] * beside]
     columns = iter(st.columns(widths, gap="small", vertical_alignment="top" if beside else "bottom"))
     with next(columns):
         _examples(with_notes)
@@ -249,7 +249,7 @@ def example_label(example: dict, with_note: bool) -> str:
 def _examples(with_notes: bool) -> None:
     st.selectbox("Examples", range(len(examples())), index=None, key="_compare_example",
                  format_func=lambda n: example_label(examples()[n], with_notes),
-                 placeholder="Try a sentence: does the right side decide?", on_change=_take_example)
+                 placeholder="Does the right side decide?", on_change=_take_example)
 
 
 def _take_example() -> None:

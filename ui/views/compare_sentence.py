@@ -24,11 +24,11 @@ ALIKE = 0.1
 #: Readers that are drawn until the visitor chooses: the paper's argument, and no more lines than one can follow.
 DRAWN_FIRST = ("both", "left", "elmo")
 #: A line's dash in the chart -> as the border of its total.
-BORDERS = {"solid": "solid", "dot": "dotted", "dash": "dashed", "longdashdot": "double"}
+BORDERS = {"solid": "solid", "dot": "dotted", "dash": "dashed"}
 
 
 def surprise_of_all(here: Here) -> None:
-    """Totals, which name the curves, and below them the curves over the sentence."""
+    """The curves over the sentence, and below them each reader's total."""
     asked = ask(here, one_way=("left", "right"), whole=True)
     try:
         found = surprise.surprises(VisitorEngine(), asked.question.text, asked.question.pair, asked.readers)
@@ -40,12 +40,12 @@ def surprise_of_all(here: Here) -> None:
                      "longer than a few seconds.")
     readers = {one.reader: one for one in found}
     say(_peak_line(readers))
-    _totals(found)
     same = [one for one in found if one.tokens == found[0].tokens]
     rows = [(f"{place} {token}", *(float(one.nats[n]) for one in same))
             for n, (place, token) in enumerate(zip(found[0].places, found[0].tokens, strict=True))]
     components.chart(figures.surprise_figure(_drawn(same), asked.positions), "surprise", Numbers(
         "Surprise of each token in nats", ("token", *(NAMES[one.reader] for one in same)), rows))
+    _totals(found)
     say(_elmo_line(readers))
     for one in found:
         if one not in same:

@@ -153,9 +153,10 @@ def side_by_side(here: Here) -> None:
         names = ", ".join(shell.short_name(name) for name in left_out)
         notices.note(f"{MOST_MODELS} models stand side by side; not shown: {names}.")
     traces = state.traces([_asked(here, name) for name in chosen])
-    for number, (column, trace) in enumerate(zip(st.columns(len(chosen)), traces, strict=True)):
-        with column:
-            _one_model(trace, number)
+    for part in (_says, _looks):  # the maps begin in one line, however much stands above each
+        for number, (column, trace) in enumerate(zip(st.columns(len(chosen)), traces, strict=True)):
+            with column:
+                part(trace, number)
 
 
 def _asked(here: Here, name: str) -> TraceRequest:
@@ -166,7 +167,8 @@ def _asked(here: Here, name: str) -> TraceRequest:
     return here.request(model=name, parts=parts, lm_at=(last,))
 
 
-def _one_model(trace: Trace, number: int) -> None:
+def _says(trace: Trace, number: int) -> None:
+    """What a model is, how it cuts the sentence, and what it guesses."""
     config = trace.config
     draw(heading(Path(trace.model).name), small(
         f"{config.model_type}, {config.num_hidden_layers} × {config.hidden_size}, {trace.attention_kind}, "
@@ -178,6 +180,11 @@ def _one_model(trace: Trace, number: int) -> None:
     else:
         title, rows = guesses
         draw(table(title, ["token", "probability"], rows, (1,)) if rows else small(f"{title}."))
+
+
+def _looks(trace: Trace, number: int) -> None:
+    """Its attention in the last layer, under its name again: on a phone it stands far below the first."""
+    draw(small(f"{shell.short_name(trace.model)}: who looks at whom"))
     if not trace.has("attention_probs"):
         draw(small("This model gives no attention to draw."))
     elif len(trace) > MOST_TOKENS:
