@@ -7,10 +7,13 @@ that got no answer or another's.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from bert_core.load import shipped_names
@@ -21,10 +24,25 @@ from bert_core.trace import TraceRequest
 VISITORS, TURNS = 8, 40
 
 
-def replicas() -> list[int]:
-    """Process ids of the replicas that serve now."""
-    names = {path.parent.name: path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")}
-    return [int(pid) for pid, name in names.items() if name.startswith(b"ray::ServeReplica")]
+def replicas(root: int, proc: Path = Path("/proc")) -> list[int]:
+    """Process ids of the replicas that serve now in the cluster that process `root` started, never of another's."""
+    found = []
+    for path in proc.glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # a process may end meanwhile
+            if path.read_bytes().startswith(b"ray::ServeReplica") and root in _ancestors(path.parent):
+                found.append(int(path.parent.name))
+    return found
+
+
+def _ancestors(process: Path) -> Iterator[int]:
+    """Ids of what started a process of /proc, of what started that, and so on.
+
+    Raises:
+        OSError: one of them ends meanwhile.
+    """
+    while parent := int(re.search(r"^PPid:\s*(\d+)$", (process / "status").read_text(), re.MULTILINE)[1]):
+        yield parent
+        process = process.with_name(str(parent))
 
 
 def load(engine: Engine, kill_after: int | None) -> tuple[float, int]:
@@ -38,7 +56,7 @@ def load(engine: Engine, kill_after: int | None) -> tuple[float, int]:
             if trace.encoding.text == text:
                 right.append(text)
             if number == 0 and turn == kill_after:
-                os.kill(replicas()[0], signal.SIGKILL)
+                os.kill(replicas(os.getpid())[0], signal.SIGKILL)
 
     started = time.perf_counter()
     threads = [threading.Thread(target=visit, args=(n,)) for n in range(VISITORS)]
@@ -56,7 +74,7 @@ def run() -> dict[str, dict[str, float]]:
 
     from bert_core.serving.ray_engine import RayEngine
 
-    ray.init(num_cpus=4, namespace="both-ways", include_dashboard=False, log_to_driver=False)
+    ray.init("local", num_cpus=4, namespace="both-ways", include_dashboard=False, log_to_driver=False)
     try:
         cluster = RayEngine(shipped_names()[0], cache_bytes=0)
         load(cluster, None)

@@ -33,7 +33,7 @@ function newView(root, data) {
 
 // What is open by an address; the layer is the one that Python sent exactly.
 function placeOf(link, data) {
-  const head = Number(link.get("head")), token = link.has("token") ? Number(link.get("token")) : NaN;
+  const head = Number(link.get("head")), token = link.has("token") ? Number(link.get("token")) : data.token ?? NaN;
   return {
     layer: data.layer, head: Number.isInteger(head) && head >= 1 && head <= data.heads ? head - 1 : data.head,
     token: Number.isInteger(token) && token >= 0 && token < data.tokens.length ? token : null,
@@ -154,24 +154,4 @@ function titleParts(view) {
 function tellView(view) {
   clearTimeout(view.telling);
   view.telling = setTimeout(() => send(view.component, everything(view)), view.data.exact.includes(view.layer) ? 350 : 60);
-}
-
-function savePicture(view, kind) {
-  const { geometry, paint } = view, maps = currentMaps(view);
-  const name = `attention-layer${view.layer + 1}-head${view.head + 1}`;
-  if (kind === "SVG") {
-    const surface = new SvgSurface(geometry.width, geometry.height, rgb(paint.paper));
-    paintHead(view, surface, maps, geometry, paint, focusOf(view));
-    surface.save(`${name}.svg`);
-    return;
-  }
-  const flat = document.createElement("canvas"), ratio = 2;
-  flat.width = geometry.width * ratio;
-  flat.height = geometry.height * ratio;
-  const context = flat.getContext("2d");
-  context.scale(ratio, ratio);
-  const surface = new CanvasSurface(context);
-  surface.rect(0, 0, geometry.width, geometry.height, rgb(paint.paper));
-  paintHead(view, surface, maps, geometry, paint, focusOf(view));
-  flat.toBlob((blob) => download(blob, `${name}.png`));
 }

@@ -1,5 +1,6 @@
 // Chips to mask and, for each gap, what the model puts there (ui/views/masking.py).
-// A card may hold two lists side by side: before and after a change.
+// A card may hold two lists side by side: before and after a change. A guess with
+// `put`, its piece's id, is put into the gap by a click: sends {put, gap}.
 export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
@@ -12,7 +13,7 @@ export default function (component) {
   boundRow(row, ".bw-mask", 25);
   putText(hint, state.hint);
   hint.hidden = state.hint === "";
-  each(cards, state.cards, () => make("section", "bw-card"), fillCard);
+  each(cards, state.cards, () => make("section", "bw-card"), (box, card) => fillCard(box, card, component));
   numbersTable(parentElement, "Guesses for each gap", ["gap", "run", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => card.lists.flatMap((list) =>
       list.rows.map((guess, n) => [card.title, list.name || "–", guess.rank ?? n + 1, guess.t, guess.p]))), state.cards.length > 0);
@@ -25,7 +26,7 @@ function focusTried(row, tried) {
   if (isNew && n >= 0) focusChip(row, n);
 }
 
-function fillCard(box, card) {
+function fillCard(box, card, component) {
   put(box, "aria-label", card.title);
   putText(child(box, "h2", "bw-card-title"), card.title);
   const lists = child(box, "div", "bw-lists");
@@ -33,7 +34,10 @@ function fillCard(box, card) {
     const name = child(column, "h3", "bw-list-name");
     putText(name, list.name);
     name.hidden = list.name === "";
-    each(child(column, "ol", "bw-guesses"), list.rows, buildGuess, fillGuess);
+    each(child(column, "ol", "bw-guesses"), list.rows, buildGuess, (row, guess) => {
+      fillGuess(row, guess);
+      offerPut(row, guess, () => send(component, { put: guess.put, gap: card.position }));
+    });
     fillRest(column, list.rows);
   });
 }
@@ -63,4 +67,14 @@ function fillGuess(row, guess) {
   putText(rank, guess.rank ? `#${guess.rank.toLocaleString("en")}` : "");
   putText(p, percent(guess.p));
   put(row.lastChild.firstChild, "style", `width:${Math.max(0.4, 100 * guess.p).toFixed(2)}%`);
+}
+
+// The piece is a button where a click puts it into the gap; views that share this list may have none.
+function offerPut(row, guess, onClick) {
+  const [piece] = row.firstChild.children, wanted = guess.put === undefined ? "SPAN" : "BUTTON";
+  if (piece.tagName !== wanted) piece.replaceWith(make(wanted.toLowerCase(), "bw-piece", guess.t, wanted === "BUTTON" ? { type: "button" } : {}));
+  const now = row.firstChild.firstChild;
+  if (wanted === "SPAN") return;
+  put(now, "title", `Put ${quoted(guess.t)} into the gap`);
+  now.onclick = onClick;
 }

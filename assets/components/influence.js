@@ -54,7 +54,8 @@ function shown(row, value) {
 
 function sentence(payload, t) {
   const parts = payload.rows.map((row, r) => `${row.name} ${shown(row, valueAt(payload, r, t))}`);
-  return `${quoted(payload.tokens[t].t)}: ${parts.join(", ")}`;
+  const text = payload.tokens[t].t, again = payload.tokens.some((other, n) => n !== t && other.t === text);
+  return `${quoted(text)}${again ? ` (${t})` : ""}: ${parts.join(", ")}`;
 }
 
 function moveFocus(event, strip) {

@@ -141,7 +141,8 @@ def forbidden(loaded: Loaded) -> Array:
     barred = np.ones(loaded.config.vocab_size, dtype=bool)
     named = np.fromiter(tokenizer.backend.get_vocab().values(), dtype=np.int64)
     barred[named[named < len(barred)]] = False
-    barred[[tokenizer.id_of(token) for token in tokenizer.specials.values()]] = True
+    special = np.fromiter(map(tokenizer.id_of, tokenizer.specials.values()), dtype=np.int64)
+    barred[special[special < len(barred)]] = True  # one that was added later may have no row of the table
     return barred
 
 

@@ -51,7 +51,8 @@ def compare_guesses(guesses: Sequence[tuple[str, int]], trace: Trace, loaded: Lo
 def _likeliest(word: str, text: str, tokenizer: Tokenizer, probabilities: np.ndarray) -> tuple[str, int | None]:
     """The spelling of a word to which the model gives most, with its id; as typed, with None, where none is a piece."""
     found = {spelled: piece_in_gap(spelled, text, tokenizer) for spelled in (word, word.lower(), word.capitalize())}
-    known = {spelled: index for spelled, index in found.items() if index is not None}
+    known = {spelled: index for spelled, index in found.items()  # a word that was added later may have no row
+             if index is not None and index < len(probabilities)}
     return max(known.items(), key=lambda entry: probabilities[entry[1]]) if known else (word, None)
 
 

@@ -67,11 +67,6 @@ class Score:
     def tokens(self) -> int:
         return len(self.pieces)
 
-    @property
-    def perplexity(self) -> float:
-        """exp of the mean surprise; pseudo-perplexity for BERT."""
-        return float(np.exp(-self.log_likelihood / self.tokens))
-
 
 def top_predictions(logits: np.ndarray, tokenizer: Tokenizer, top: int) -> tuple[Prediction, ...]:
     """The `top` most probable pieces of one row of vocabulary logits.

@@ -25,12 +25,15 @@ def learning_rate_factor(step: int, steps: int, warmup: int, decay: int) -> floa
 
 
 def decays(name: str) -> bool:
-    """Whether weight decay applies: to matrices, not to biases and LayerNorms."""
+    """Whether weight decay applies: to matrices; not to biases, LayerNorms and the factors of low-rank updates.
+
+    The factors' names end in .low_rank_in and .low_rank_out; what ships was trained without a decay of them.
+    """
     return name.endswith(".weight") and "LayerNorm" not in name
 
 
 def is_head(name: str) -> bool:
-    """Whether a parameter belongs to a head that starts from random numbers."""
+    """Whether a parameter learns at the heads' rate: all of a head, wherever it starts from, but the pooler's none."""
     return name.startswith(("cls.", "classifier", "qa_outputs"))
 
 

@@ -188,7 +188,7 @@ def test_a_page_with_files_to_save_keeps_no_trace_until_a_click(small_folder, mo
 
     monkeypatch.setattr(state, "engine", lambda: engine)
     monkeypatch.setattr(state, "trace", traced)
-    monkeypatch.setattr(state, "param", lambda key, parse, default: "hide.n1")
+    monkeypatch.setattr(state, "param", lambda key, *_: {"look": "hide.n1", "token": 2}[key])
     monkeypatch.setattr(attention, "opened", lambda here: (0, 1))
     monkeypatch.setattr(attention, "request", lambda here: TraceRequest(TEXT, parts=("attention_probs",)))
 
@@ -201,7 +201,7 @@ def test_a_page_with_files_to_save_keeps_no_trace_until_a_click(small_folder, mo
     wait_until(lambda: [one() for one in made] == [None])  # the engine's thread has its last batch for a second
     trace = engine.run(TraceRequest(TEXT, parts=("attention_probs",)))
     assert buttons["Save CSV"]() == attention_export.shown_csv(trace, 0, 1, "hide.n1")
-    assert buttons["Save HTML"]() == attention_export.standalone(trace, 0, 1, "hide.n1")
+    assert buttons["Save HTML"]() == attention_export.standalone(trace, 0, 1, "hide.n1", 2)
     with np.load(io.BytesIO(buttons["Save npz"]())) as saved:
         np.testing.assert_array_equal(saved["attention_probs"], trace.attention_probs)
     engine.close()

@@ -339,7 +339,7 @@ def test_bertviz_draws_with_no_network(visitor, view):
 @pytest.mark.parametrize("scheme", quick_are(1, ["light", "dark"]))
 def test_the_saved_page_opens_from_disk_with_the_same_numbers(browser, trace, tmp_path, scheme):
     file = tmp_path / "attention.html"
-    file.write_text(standalone(trace, 2, 8, "map"), encoding="utf-8")
+    file.write_text(standalone(trace, 2, 8, "map", 3), encoding="utf-8")
     context = browser.new_context(offline=True, color_scheme=scheme)
     page = context.new_page()
     wrong: list[str] = []
@@ -347,6 +347,7 @@ def test_the_saved_page_opens_from_disk_with_the_same_numbers(browser, trace, tm
     page.on("request", lambda request: wrong.append(request.url))
     page.goto(file.as_uri())
     wait_for(page, layer=3, head=9, exact="true")
+    expect(page.locator(".att-says")).to_contain_text("position 3, pinned")
     wait_for_table(page, list(trace.tokens), trace.attention_probs[2, 8])
     assert [url for url in wrong if not url.startswith(("file:", "data:"))] == []
     context.close()

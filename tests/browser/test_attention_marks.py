@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from xml.etree import ElementTree
 
 from playwright.sync_api import expect
 
@@ -26,6 +27,24 @@ def test_a_map_of_whole_words_counts_pieces_as_the_line_below_it(visitor):
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as SVG").click()
     assert re.search(rf'font-weight="[^"]+"[^>]*>{at}<', download.value.path().read_text())
+
+
+def test_a_saved_picture_says_what_it_shows(visitor):
+    page = visitor.open("attention", text=TEXT, layer=3, head=2, look="lines.renormalise.t5.h10-5")
+    wait_for(page, layer=3, head=2, exact="true")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as SVG").click()
+    assert download.value.suggested_filename == "attention-layer3-head2-5-10.svg"
+    picture = ElementTree.fromstring(download.value.path().read_text())
+    texts = [(one.text, one.get("fill"), one.get("transform")) for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+    heads = {text: fill for text, fill, _ in texts if text.startswith(" · head")}
+    tags = page.locator(".att-tag").evaluate_all("all => all.map(one => one.style.getPropertyValue('--head'))")
+    assert heads == dict(zip((" · head 2", " · head 5", " · head 10"), tags, strict=True))
+    words = " ".join(text for text, _, _ in texts)
+    for said in ("Layer 3", "twin-bert, ", "rows rescaled to 1: not what the model used", "weights of 5.0 % and more"):
+        assert said in words
+    lowest = max(float(re.search(r"translate\(\S+ (\S+)\)", place)[1]) for _, _, place in texts)
+    assert lowest + 6 < float(picture.get("height"))
 
 
 def test_a_small_weight_has_no_more_digits_than_travelled(visitor):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -57,6 +58,13 @@ def test_a_word_of_several_pieces_has_no_probability(loaded):
 def test_a_word_the_vocabulary_lacks_has_not_the_probability_of_unk(loaded):
     guesses = compare_guesses((("🙂", 1),), trace_of(loaded, "the [MASK] barked"), loaded)
     assert guesses[0] == ("🙂", 1.0, None)
+
+
+def test_a_word_without_a_row_of_the_table_has_no_probability(loaded):
+    """One that was added to the tokenizer later, and not to the model."""
+    trace, last = trace_of(loaded, "the [MASK] barked"), loaded.tokenizer.id_of("dog")
+    short = SimpleNamespace(has=trace.has, mlm_logits=trace.mlm_logits[:, :last], encoding=trace.encoding)
+    assert compare_guesses((("dog", 1),), short, loaded)[0] == ("dog", 1.0, None)
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ def test_the_token_on_which_the_accounts_differ_most():
 def test_accounts_that_rank_alike_differ_on_no_token():
     differ = disagreement(_influence([0, -9.0, 0.1, 3, 1, 0], [0, 8, 0.2, 2, 1, 0], [0.5, 0.4, 0.04, 0.2, 0.1, 0.15]))
     assert (differ.position, differ.ranks) == (None, ())
-    assert "All three rank the words alike." in _difference(_influence(*[[1.0] * 6] * 3), differ)
+    assert "All three rank the words alike by size." in _difference(_influence(*[[1.0] * 6] * 3), differ)
 
 
 def test_leaving_out_has_its_own_correlation_with_each_other_account():

@@ -89,7 +89,7 @@ def test_the_head_of_the_next_sentence_lab_can_be_opened():
 def test_a_typed_mask_is_not_what_the_accounts_differ_on():
     at = visit("cls", text="The film was [MASK] and loud.", pair="It was a [MASK] joy.")
     words = said(at)
-    assert "They differ most on" in words
+    assert "By size they differ most on" in words
     assert "differ most on “[MASK]”" not in words
 
 

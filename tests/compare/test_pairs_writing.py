@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -109,6 +111,14 @@ def test_writing_is_greedy_and_takes_no_specials(engine, readers):
         row = engine.run(TraceRequest("the dog a a a a", model=readers.left, replaced=before)).lm_logits[2 + n]
         assert written[n].id == np.where(allowed, row, -np.inf).argmax()
         assert written[n].probability == pytest.approx(np.exp(compare.log_softmax(row)[written[n].id]), rel=1e-4)
+
+
+def test_a_special_token_without_a_row_of_the_table_bars_nothing_else(engine, readers):
+    loaded = engine.loaded(readers.left)
+    tokenizer, whole = loaded.tokenizer, compare_writing.forbidden(loaded)
+    last = max(map(tokenizer.id_of, tokenizer.specials.values()))
+    short = SimpleNamespace(tokenizer=tokenizer, config=replace(loaded.config, vocab_size=last))
+    np.testing.assert_array_equal(compare_writing.forbidden(short), whole[:last])
 
 
 def test_a_drawn_piece_comes_as_often_as_its_probability_says(engine, readers):

@@ -1,6 +1,7 @@
 """What a live training step sees: 15 %, 80/10/10, and never a special token."""
 
 import hashlib
+import itertools
 import json
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from bert_core.training.corruption import KEPT, MASKED, RANDOM
 from bert_core.training.live import pairs
 from bert_core.training.live.specs import PretrainSpec
 from bert_core.training.live.text import learn_vocabulary, shipped_text, split_text
-from bert_core.training.packing import IS_NEXT, NOT_NEXT
+from bert_core.training.packing import IS_NEXT, NO_PAIR, NOT_NEXT, Example
 
 TOKENS = 100_000
 
@@ -154,3 +155,47 @@ def test_a_text_whose_held_out_part_is_unknown_is_said(lesson):
     unknown = replace(lesson, held_out=[[(lesson.special.unk,) * 3] * 2])
     with pytest.raises(ValueError, match="held out has no word that the vocabulary"):
         pairs.held_out_pairs(unknown, 10)
+
+
+def repeating(sentences: int, times: int) -> pairs.Lesson:
+    """A text that comes round to its beginning again and again."""
+    lines = [f"Word{n} meets word{n + 1} at noon." for n in range(sentences)]
+    split = split_text("\n".join(lines * times))
+    return pairs.make_lesson(split, learn_vocabulary(split.train))
+
+
+def sides(example: Example) -> tuple[list[int], list[int]]:
+    """The pieces of A and of B."""
+    return example.ids[1 : example.first - 1].tolist(), example.ids[example.first : -1].tolist()
+
+
+def test_in_a_text_that_repeats_itself_the_true_next_sentence_is_never_called_a_false_one():
+    lesson = repeating(12, 20)
+    follows = {(tuple(a), tuple(b)) for part in (lesson.train, lesson.held_out)
+               for doc in part for a, b in itertools.pairwise(doc)}
+    for drawn in (sum((pairs.seen_at(lesson, PretrainSpec(batch=32), step) for step in range(60)), []),
+                  pairs.held_out_pairs(lesson, 300)):
+        found = [pair.example for pair in drawn]
+        labels = [example.label for example in found]
+        assert set(labels) == {IS_NEXT, NOT_NEXT}
+        assert within(labels.count(NOT_NEXT), len(labels), 0.5)
+        for example in found:
+            a, b = map(tuple, sides(example))
+            assert ((a, b) in follows) == (example.label == IS_NEXT)
+
+
+def test_where_there_is_no_other_sentence_a_stands_alone():
+    lesson = repeating(1, 60)
+    found = [pair.example for step in range(20) for pair in pairs.seen_at(lesson, PretrainSpec(), step)]
+    assert {example.label for example in found} == {IS_NEXT, NO_PAIR}
+    for example in found:
+        a, b = sides(example)
+        assert a == lesson.train[0][0]
+        assert b == (a if example.label == IS_NEXT else [])
+
+
+def test_the_pairs_of_the_shipped_text_stay_as_they_were(lesson):
+    """Only a step with a true next sentence among the false ones, one in seven hundred, is another than it was."""
+    seen = [pair for step in range(100) for pair in pairs.seen_at(lesson, PretrainSpec(), step)]
+    drawn = [[pair.example.label, pair.corrupted.input_ids.tolist()] for pair in seen]
+    assert hashlib.sha256(json.dumps(drawn).encode()).hexdigest().startswith("ca7c64b0b4a8bd6e")

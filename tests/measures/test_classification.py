@@ -24,6 +24,15 @@ def test_calibration_by_bins_of_a_tenth():
     assert found.error == pytest.approx((.4 + .55 + 2 * .21 + 2 * .05) / 6)
 
 
+def test_a_bin_ends_at_its_tenth_and_is_not_rounded_to_it():
+    sure = np.array([.61, .67, .72, .86, .9])
+    found = classification.calibration(np.stack([sure, 1 - sure], axis=1), np.array([0, 1, 0, 0, 0]))
+    assert found.count.tolist() == [2, 1, 1, 1]
+    assert found.confidence == pytest.approx([.64, .72, .86, .9])
+    assert found.accuracy == pytest.approx([.5, 1, 1, 1])
+    assert found.error == pytest.approx((2 * .14 + .28 + .14 + .1) / 5)
+
+
 def test_mistakes_begin_with_the_surest():
     found = classification.mistakes(CHANCES, TRUE)
     assert [(one.index, one.given, one.true) for one in found] == [(1, 0, 1), (5, 0, 1), (3, 2, 0)]

@@ -74,6 +74,17 @@ def test_deviation_is_that_of_simulated_counts(loaded):
     assert np.std(counts) == pytest.approx(expected, rel=0.25)
 
 
+def test_deviation_of_a_number_chosen_by_chance_is_counted_by_hand():
+    """Half of three pieces: one or two with equal chance, each of which is masked in four of five draws.
+
+    0.2, 0.8 of one and 0.04, 0.32, 0.64 of two: none, one and two are masked with 0.12, 0.56 and 0.32; mean 1.2.
+    """
+    variance = 0.12 * 1.2**2 + 0.56 * 0.2**2 + 0.32 * 0.8**2
+    assert masking.deviation(1, 3, 0.5, 0.8) == pytest.approx(np.sqrt(variance))
+    assert masking.deviation(7, 3, 0.5, 0.8) == pytest.approx(np.sqrt(7 * variance))
+    assert masking.deviation(1, 3, 0.5, 1.0) == pytest.approx(0.5)  # how many are chosen: one or two
+
+
 def test_the_first_draw_counted_is_the_one_shown(loaded):
     encoding = loaded.tokenizer.encode(TEXT)
     for seed in (0, 7, 999_999):

@@ -38,6 +38,14 @@ def test_read_gap_ranks_the_truth_among_all_pieces(tiny_bert):
     assert gap.truth.token == tokenizer.token_of(0)
 
 
+@pytest.mark.parametrize(("truth", "rank"), [(3, 1), (1, 2), (2, 2), (4, 2), (0, 5)])
+def test_pieces_of_one_probability_share_the_best_rank(tiny_bert, truth, rank):
+    tokenizer = load_engine(tiny_bert).loaded().tokenizer
+    p = np.zeros(tokenizer.vocab_size)
+    p[:5] = [0.05, 0.2, 0.2, 0.35, 0.2]
+    assert predictions.read_gap(p, 3, tokenizer, 2, truth).rank == rank
+
+
 def test_read_gaps_gives_each_masked_position_its_own_distribution(tiny_bert):
     engine = load_engine(tiny_bert)
     trace = engine.run(TraceRequest("the dog [MASK] all night", masked=(2,)))

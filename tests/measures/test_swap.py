@@ -84,6 +84,22 @@ def test_what_can_not_be_swapped_is_said(tiny_bert, tiny_gpt, family, model, oth
         finish(swap_vectors(loaded, FIRST, replace(FIRST, text=other), position))
 
 
+def test_the_longest_sentence_is_counted_in_layers_that_run(tiny_bert, monkeypatch):
+    """Of two layers three a token: both above the embeddings, one above the first layer, none above the last."""
+    loaded = load_model(tiny_bert)
+    width, inner, tokens, ran = 15, 23, 7, []
+    monkeypatch.setattr(swaps, "ROWS_A_PASS", 1)
+    layer = swaps.bert.layer
+    monkeypatch.setattr(swaps.bert, "layer", lambda *a, **more: ran.append(1) or layer(*a, **more))
+    finish(swap_vectors(loaded, FIRST, SECOND, 3))
+    assert len(ran) == 2 + 3 * 10  # two to read both sentences
+    one = tokens * (4 * width**2 + 2 * width * inner) + 2 * width * tokens**2
+    monkeypatch.setattr(swaps, "MAX_WORK", 3 * tokens * one)
+    assert most_tokens(loaded) == tokens
+    monkeypatch.setattr(swaps, "MAX_WORK", 3 * tokens * one - 1)
+    assert most_tokens(loaded) == tokens - 1
+
+
 def test_a_sentence_that_takes_too_long_is_refused(tiny_bert, monkeypatch):
     loaded = load_model(tiny_bert)
     assert most_tokens(loaded) == loaded.tokenizer.limit

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import re
 import signal
 import threading
 import time
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from prometheus_client import REGISTRY
 
+from bench.replica import replicas
 from bert_core.load import load_model
 from bert_core.measures.attribution import finish, leave_one_out
 from bert_core.measures.target import Target
@@ -29,7 +31,7 @@ def engine(tiny_bert, monkeypatch_module):
 
     from bert_core.serving.ray_engine import RayEngine
 
-    ray.init(num_cpus=4, namespace="both-ways", include_dashboard=False, log_to_driver=False)
+    ray.init("local", num_cpus=4, namespace="both-ways", include_dashboard=False, log_to_driver=False)
     engine = RayEngine(tiny_bert, cache_bytes=0)
     yield engine
     serve.shutdown()
@@ -42,12 +44,6 @@ def monkeypatch_module():
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.delenv("RAY_ADDRESS", raising=False)
         yield patch
-
-
-def replica_processes() -> list[int]:
-    """Process ids of the replicas that serve now, by the names that Ray gives its workers."""
-    names = {path.parent.name: path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")}
-    return [int(pid) for pid, name in names.items() if name.startswith(b"ray::ServeReplica")]
 
 
 def test_the_cluster_gives_the_same_trace(engine, tiny_bert):
@@ -130,7 +126,7 @@ def test_a_replica_killed_under_load_loses_nothing(engine, tiny_bert):
             except Exception as error:
                 errors.append(error)
             if number == 0 and turn == 5:
-                os.kill(replica_processes()[0], signal.SIGKILL)
+                os.kill(replicas(os.getpid())[0], signal.SIGKILL)
                 killed.set()
 
     threads = [threading.Thread(target=visit, args=(n,)) for n in range(6)]
@@ -243,14 +239,13 @@ def test_a_full_cluster_says_so(engine, tiny_bert):
 
 
 def test_the_bound_of_what_waits_is_the_same_on_a_cluster_of_one_s_own():
-    import yaml
-
     from bert_core.serving.ray_app import Encoder
 
-    root = Path(__file__).resolve().parents[2]
-    (deployment,) = yaml.safe_load((root / "deploy/serve.yaml").read_text())["applications"][0]["deployments"]
-    assert deployment["max_queued_requests"] == Encoder._deployment_config.max_queued_requests == MAX_WAITING
-    assert deployment["max_ongoing_requests"] == Encoder._deployment_config.max_ongoing_requests
+    text = (Path(__file__).resolve().parents[2] / "deploy/serve.yaml").read_text()
+    bounds, ours = re.findall(r"^ +(max_\w+_requests): (\d+)$", text, re.MULTILINE), Encoder._deployment_config
+    assert bounds == [("max_ongoing_requests", str(ours.max_ongoing_requests)),
+                      ("max_queued_requests", str(ours.max_queued_requests))]
+    assert ours.max_queued_requests == MAX_WAITING
 
 
 def test_an_application_that_is_taken_away_and_deployed_again_is_told_and_answers(engine, tiny_bert, monkeypatch):

@@ -92,6 +92,14 @@ def test_the_twins_read_the_same_pieces():
     assert masked.token_type_ids.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
+def test_what_the_vocabulary_lacks_is_never_asked_for():
+    unknown = 1
+    example = Example(np.array([2, 10, unknown, 11, 3, unknown, 12, 3]), 5, NO_PAIR, 9)
+    seen = objective("mlm", mask_rate=1.0).sample(example)
+    assert (seen.positions.tolist(), seen.targets.tolist()) == ([1, 3, 6], [10, 11, 12])
+    assert (seen.input_ids[[2, 5]] == unknown).all()
+
+
 def test_corruption_depends_on_the_sequence_not_on_its_batch():
     first = objective().sample(Example(np.arange(2, 40), 38, NO_PAIR, 4))
     again = objective().sample(Example(np.arange(2, 40), 38, NO_PAIR, 4))

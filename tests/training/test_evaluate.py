@@ -90,6 +90,22 @@ def test_causal_perplexity_equals_the_score_command(tiny_gpt, text):
     assert ours == pytest.approx(theirs, abs=1e-3)
 
 
+@pytest.mark.parametrize("order", ["left-to-right", "right-to-left"])
+def test_causal_perplexity_leaves_out_what_the_vocabulary_lacks(checkpoint, tmp_path, order):
+    from bert_core.tasks.vocabulary import score
+
+    model = checkpoint("BertLMHeadModel", is_decoder=True, reading_order=order)
+    path = tmp_path / "text.txt"
+    path.write_text("The dog \u2603 barked all night.", encoding="utf-8")
+    found = jobs.evaluate("clm", model, str(path), seeds=1, limit=None)
+    engine = LocalEngine(model, pack=False)
+    pieces = score(engine, path.read_text(encoding="utf-8")).pieces
+    engine.close()
+    known = [piece.log_probability for piece in pieces if piece.token != "[UNK]"]
+    assert (found["predictions"], len(pieces)) == (6, 7)
+    assert found["perplexity"] == pytest.approx(math.exp(-np.mean(known)), rel=1e-4)
+
+
 def test_pseudo_likelihood_equals_the_score_command(tiny_bert):
     from bert_core.serving.local import LocalEngine
     from bert_core.tasks.vocabulary import score
@@ -218,6 +234,11 @@ def test_gold_spans_are_iob2():
     row = datasets.TaggedWords(("John", "Smith", "of", "New", "York", "Paris"),
                                ("B-PER", "I-PER", "O", "B-LOC", "I-LOC", "B-LOC"))
     assert evaluate_tasks.gold_spans(row) == {(0, 10, "PER"), (14, 22, "LOC"), (23, 28, "LOC")}
+
+
+def test_a_gold_span_goes_on_only_in_its_own_kind():
+    row = datasets.TaggedWords(("John", "Paris", "York"), ("B-PER", "I-LOC", "I-LOC"))
+    assert evaluate_tasks.gold_spans(row) == {(0, 4, "PER"), (5, 15, "LOC")}
 
 
 @pytest.mark.parametrize(("found", "gold", "f1"), [

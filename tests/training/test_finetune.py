@@ -19,6 +19,7 @@ from bert_core.load import load_model
 from bert_core.training import block, lora, taskdata
 from bert_core.training.datasets import Question
 from bert_core.training.finetune import FineTuneRecipe, assemble, batches, finetune, start, with_hidden_pieces
+from bert_core.training.optim import adamw
 from bert_core.training.packing import Special
 from bert_core.training.start import read_start, updates_of
 from bert_core.training.taskdata import IGNORED, NER_LABELS, TASKS, Row, collate, sentence_vectors, word_targets
@@ -263,6 +264,50 @@ def test_every_task_has_a_finite_loss_and_gradients(name, tiny_bert):
     loss.backward()
     assert torch.isfinite(loss)
     assert any(w.grad is not None and w.grad.abs().sum() > 0 for n, w in learned.items() if lora.is_factor(n))
+
+
+def test_an_answer_is_looked_for_at_cls_and_in_the_context(tiny_qa):
+    """Neither in the question nor in the padding; a question without an answer points at [CLS]."""
+    loaded = load_model(tiny_qa)
+    rows = [Row((((2, 40, 41, 3, 42, 43, 3), (0, 0, 0, 0, 1, 1, 1)),), (0, 0)),
+            Row((((2, 44, 3, 45, 3), (0, 0, 0, 1, 1)),), (3, 4))]
+    expected = []
+    for row, places in zip(rows, ([0, 4, 5, 6], [0, 3, 4]), strict=True):
+        hidden = core.encode(loaded.model, collate(row.sequences, 0))[1]
+        for logits, target in zip(core.question_answering_logits(loaded.model, hidden), row.target, strict=True):
+            allowed = np.exp(logits[0, places].double().numpy())
+            expected.append(-np.log(allowed[places.index(target)] / allowed.sum()))
+    assert taskdata.answer_loss(loaded.model, rows, 0).item() == pytest.approx(np.mean(expected), rel=1e-4)
+
+
+@pytest.mark.parametrize(("scores", "larger"), [((0.2, 0.9), 1), ((0.9, 0.2), 0), ((0.5, 0.5), None)])
+def test_the_pair_that_people_find_more_alike_should_have_the_larger_cosine(tiny_bert, scores, larger):
+    """Of two pairs CoSENT is ln(1 + e^(20 x how far the wrong cosine is ahead)); of equal scores it asks nothing."""
+    loaded = load_model(tiny_bert)
+    texts = (("The dog barked", "A cat slept in paris"), ("She walked home .", "The garden is not good"))
+    encoded = [[loaded.tokenizer.encode(text) for text in pair] for pair in texts]
+    pairs = [tuple((tuple(e.input_ids), tuple(e.token_type_ids)) for e in pair) for pair in encoded]
+    cosines = []
+    for pair in pairs:
+        inputs = collate(pair, 0)
+        one, other = sentence_vectors(inputs, core.encode(loaded.model, inputs)[1])
+        cosines.append(float(one @ other))
+    assert abs(cosines[0] - cosines[1]) > 0.01
+    loss = taskdata.similarity_loss(loaded.model, [Row(p, s) for p, s in zip(pairs, scores, strict=True)], 0)
+    expected = 0.0 if larger is None else np.log1p(np.exp(20 * (cosines[1 - larger] - cosines[larger])))
+    assert loss.item() == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(("name", "decay", "head"), [
+    ("bert.encoder.layer.0.output.dense.weight", True, False), ("bert.encoder.layer.0.output.dense.bias", False, False),
+    ("bert.encoder.layer.0.output.LayerNorm.weight", False, False), ("bert.pooler.dense.weight", True, False),
+    ("bert.encoder.layer.0.output.dense.weight.low_rank_in", False, False),
+    ("bert.encoder.layer.0.output.dense.weight.low_rank_out", False, False), ("classifier.weight", True, True),
+    ("qa_outputs.bias", False, True), ("cls.predictions.transform.dense.weight", True, True)])
+def test_what_decays_and_what_learns_at_the_rate_of_the_heads(name, decay, head):
+    weight = torch.zeros(2, 2, requires_grad=True)
+    (group,) = adamw({name: weight}, lr=1.0, head_lr=2.0, weight_decay=0.1).param_groups
+    assert (group["weight_decay"], group["peak_lr"]) == (0.1 if decay else 0.0, 2.0 if head else 1.0)
 
 
 @pytest.mark.parametrize("device", ["banana", *(() if torch.cuda.is_available() else ("cuda",))])

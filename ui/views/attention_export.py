@@ -14,7 +14,7 @@ import streamlit as st
 from bert_core.figures.attention import heads_payload, map_csv
 from bert_core.measures.attention import shown_map
 from bert_core.trace import Trace, TraceRequest
-from ui import components, served, state
+from ui import chips, components, served, state
 from ui.state import Here
 from ui.views import attention
 
@@ -28,6 +28,7 @@ def draw(here: Here) -> None:
     asked = attention.request(here)
     state.trace(asked)  # what can't be run is said here, not at the click
     look = state.param("look", attention.parse_look, "")
+    token = state.param("token", chips.place(len(here.encoding)), None)
     name, place = "attention", f"layer {layer + 1}, head {head + 1}"
     rows = (
         ("CSV", f"The map of {place}, as it is shown under All heads (hidden tokens, words, threshold).",
@@ -35,7 +36,7 @@ def draw(here: Here) -> None:
         ("npz", "Every weight of every layer and head, as the model computed them, with the tokens: a NumPy archive.",
          later(asked, archive), f"{name}.npz", "application/octet-stream"),
         ("HTML", "The interactive grid and head in one file that opens from disk with no network.",
-         later(asked, standalone, layer, head, look), f"{name}.html", "text/html"),
+         later(asked, standalone, layer, head, look, token), f"{name}.html", "text/html"),
     )
     for kind, what, make, file, mime in rows:
         left, right = st.columns([1, 4], vertical_alignment="center")
@@ -66,11 +67,17 @@ def archive(trace: Trace) -> bytes:
     return out.getvalue()
 
 
-def standalone(trace: Trace, layer: int, head: int, look: str = "") -> str:
-    """The component, its style and its numbers as one page that fetches nothing."""
+def standalone(trace: Trace, layer: int, head: int, look: str = "", token: int | None = None) -> str:
+    """The component, its style and its numbers as one page that fetches nothing.
+
+    Args:
+        look: how the head is drawn, as the address says it.
+        token: position of the token that is pinned.
+    """
     small = 2 * trace.attention_probs.size <= FILE_BYTES
     header, arrays = heads_payload(trace, layer, head, every_layer=small)
-    data = base64.b64encode(components.pack({**header, "look": look, "standalone": True}, arrays)).decode("ascii")
+    header |= {"look": look, "token": token, "standalone": True}
+    data = base64.b64encode(components.pack(header, arrays)).decode("ascii")
     js, css = served.source("attention")
     script = js.replace("export default function (component)", "function start(component)").replace("</", "<\\/")
     sentence = html.escape(" / ".join(filter(None, (trace.encoding.text, trace.encoding.pair))))

@@ -183,7 +183,7 @@ def _draw_without_gradients(here: Here, trace: Trace, index: int, label: str, wh
     left_out = state.or_stop(lambda: _left_out(TraceRequest(here.text, here.pair, model=here.model), index))
     _mount_strip(trace.encoding, label, {LEFT_OUT: left_out.values}, attention, None)
     agreement = rank_correlation(np.abs(left_out.values[places]), attention[places])
-    known = "" if agreement is None else f"Rank correlation of the two: {signed(agreement)}. "
+    known = "" if agreement is None else f"Rank correlation of the two by size: {signed(agreement)}. "
     say(f"{LEFT_OUT.capitalize()}: {_adds(label, left_out.output)} {_from_where(here, trace.encoding)} {known}")
 
 
@@ -195,10 +195,11 @@ def _left_out(request: TraceRequest, index: int) -> Attribution:
 def _difference(strip: Influence, differ: Disagreement) -> str:
     """Where the three accounts part."""
     if differ.position is None:
-        return f"All three rank the words alike. {_agreement(differ)}"
+        return f"All three rank the words alike by size. {_agreement(differ)}"
     by_left, by_gradient, by_attention = differ.ranks
     token = strip.tokens[differ.position]
-    return (f"They differ most on “{token}”: rank {by_left} by leaving one out, {by_gradient} by "
+    where = f" ({differ.position})" if strip.tokens.count(token) > 1 else ""
+    return (f"By size they differ most on “{token}”{where}: rank {by_left} by leaving one out, {by_gradient} by "
             f"{GRADIENTS}, {by_attention} by attention. {_agreement(differ)}")
 
 
@@ -206,4 +207,4 @@ def _agreement(differ: Disagreement) -> str:
     pairs = ((f"{LEFT_OUT} and {GRADIENTS}", differ.leaving_gradients),
              (f"{LEFT_OUT} and attention", differ.leaving_attention))
     known = [f"{name} {signed(value)}" for name, value in pairs if value is not None]
-    return f"Rank correlation: {', '.join(known)}. " if known else ""
+    return f"Rank correlation of the sizes, whatever their signs: {', '.join(known)}. " if known else ""

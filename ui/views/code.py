@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -236,7 +236,8 @@ def copy_script(here: Here) -> None:
     except ValueError as problem:
         notices.note(f"{problem}: it stands below.")
         source = script.write_script(request, loaded, line_by_line=False)
-    numbers = script.screen_numbers(state.trace(request), loaded)
+    trace, *alone = state.traces([request, *script.alone_requests(request, loaded)])
+    numbers = script.screen_numbers(trace, loaded, alone)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         draw(heading("Copy as a script"), small(
@@ -245,5 +246,13 @@ def copy_script(here: Here) -> None:
         st.code(source, language="python", wrap_lines=True)
         st.download_button("Download sentence.py", source, "sentence.py", "text/x-python")
     with right:
-        draw(heading("It prints"), small("The numbers of this page's own run."))
+        draw(heading("It prints"), small(_what_is_printed(numbers, loaded)))
         st.code(script.screen_text(numbers), language=None, wrap_lines=True)
+
+
+def _what_is_printed(numbers: dict[str, Any], loaded: Loaded) -> str:
+    """Whose numbers these are, and what those of a head are where their names don't say it."""
+    words, heads = words_of("code")["printed"], loaded.model.heads
+    there = {"tokens": "token_classification" in heads and "classification" not in heads,
+             "viterbi": script.is_decoded(loaded), "answer": "start" in numbers, "cosine": "cosine" in numbers}
+    return " ".join([words["all"], *(words[name] for name, is_there in there.items() if is_there)])

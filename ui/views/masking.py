@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,7 +15,7 @@ from bert_core.tokenizer import Encoding
 from bert_core.trace import Trace
 from ui import chips, components, controls, state
 from ui.state import Here
-from ui.views import masking_kept, task_models
+from ui.views import masking_kept, masking_put, task_models
 
 VIEWS = ("Fill the gap", "The head", "Layer by layer", "Neurons", "Before and after", "Other sentence", "Swap vectors",
          "80/10/10", "Pseudo-perplexity")
@@ -109,7 +110,10 @@ def fill_in(here: Here) -> None:
 def _chips_and_cards(here: Here, masked: tuple[int, ...], k: int) -> tuple[Trace, tuple[Gap, ...]]:
     trace = state.trace(here.request(masked=masked, parts=("mlm_positions", "mlm_logits")))
     gaps = read_gaps(here, trace, here.encoding, k)
-    mount_gaps("gaps", here.encoding, masked, cards_of(gaps), without_card(trace))
+    cards = cards_of(gaps)
+    masking_put.mark(cards, gaps, state.loaded(here.model).tokenizer)
+    hint = without_card(trace) or (masking_put.HINT if len(gaps) > 1 else "")
+    mount_gaps("gaps", here.encoding, masked, cards, hint, masking_put.receive(here, masked, gaps))
     return trace, gaps
 
 
@@ -138,11 +142,16 @@ def cards_of(gaps: Sequence[Gap]) -> list[dict]:
     return [figures.card(figures.gap_title(gap, n + 1, len(gaps)), [("", gap)]) for n, gap in enumerate(gaps)]
 
 
-def mount_gaps(key: str, encoding: Encoding, masked: tuple[int, ...], cards: list[dict], hint: str) -> None:
-    """Draw chips with the masked ones covered, and the cards."""
+def mount_gaps(key: str, encoding: Encoding, masked: tuple[int, ...], cards: list[dict], hint: str,
+               on_event: Callable[[dict[str, Any]], None] | None = None) -> None:
+    """Draw chips with the masked ones covered, and the cards.
+
+    Args:
+        on_event: takes the chips' messages too, where the cards send some of their own.
+    """
     shown = [{"t": token, "k": kind, "i": n} for n, (token, kind) in enumerate(chips.describe(encoding))]
     for n in masked:
         shown[n] = {"t": "[MASK]", "k": "mask", "i": n, "l": encoding.tokens[n]}
     data = components.pack({"chips": shown, "selected": list(masked), "fixed": selectable(encoding), "cards": cards,
                             "hint": hint, "tried": task_models.tried(), "label": "Tokens; choose some to hide them"})
-    components.mount("gaps", key, data, on_event=chips.receive_positions("mask", len(encoding)))
+    components.mount("gaps", key, data, on_event=on_event or chips.receive_positions("mask", len(encoding)))

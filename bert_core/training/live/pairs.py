@@ -84,14 +84,14 @@ def _with_its_words(text: Text) -> Lesson:
     return make_lesson(text, learn_vocabulary(text.train))
 
 
-#: Draws of a sentence that does not follow; two sentences in all have none.
+#: Draws of a sentence that does not follow; a text that says little else has none.
 _MOST_DRAWS = 20
 
 
 def draw_pair(
     docs: Sequence[list[Pieces]], special: Special, rng: np.random.Generator, index: int
 ) -> Example:
-    """One pair [CLS] A [SEP] B [SEP]; a document of one sentence gives [CLS] A [SEP]."""
+    """One pair [CLS] A [SEP] B [SEP]; [CLS] A [SEP] from a document of one sentence, or where no other B is found."""
     doc = docs[rng.integers(len(docs))]
     at = int(rng.integers(max(1, len(doc) - 1)))
     if len(doc) < 2:
@@ -99,18 +99,21 @@ def draw_pair(
     elif rng.random() < 0.5:
         second, label = doc[at + 1], IS_NEXT
     else:
-        second, label = _other_sentence(docs, doc, at, rng), NOT_NEXT
+        second = _other_sentence(docs, doc, at, rng)
+        label = NO_PAIR if second is None else NOT_NEXT
     return join_pair(doc[at], second, label, special, index)
 
 
-def _other_sentence(docs: Sequence[list[Pieces]], doc: list[Pieces], at: int, rng: np.random.Generator) -> Pieces:
-    """Any sentence but doc[at] and the one after it, where a few draws find another."""
+def _other_sentence(
+    docs: Sequence[list[Pieces]], doc: list[Pieces], at: int, rng: np.random.Generator
+) -> Pieces | None:
+    """Any sentence but doc[at] and the true next one, which may stand elsewhere too; None if a few draws find none."""
     for _ in range(_MOST_DRAWS):
         other = docs[rng.integers(len(docs))]
         chosen = int(rng.integers(len(other)))
-        if other is not doc or chosen not in (at, at + 1):
-            break
-    return other[chosen]
+        if (other is not doc or chosen != at) and other[chosen] != doc[at + 1]:
+            return other[chosen]
+    return None
 
 
 def join_pair(first: Pieces, second: Pieces | None, label: int, special: Special, index: int) -> Example:
