@@ -1,11 +1,12 @@
 // Maps of one quantity side by side: rows by columns, one shared cursor, a line
-// that reads the cell out, and the numbers as a table. Hover, click or arrows.
+// that reads the cell out, and the numbers as a table. Hover, click or arrows; `at`
+// is the cell that is read first, where the corner says nothing.
 export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
   const panels = child(child(parentElement, "div", "bw-panelbox"), "div", "bw-panels");
   const readout = child(parentElement, "p", "bw-readout", { "aria-live": "polite" });
-  const cursor = (parentElement.__bwCursor ??= { r: 0, c: 0 });
+  const cursor = (parentElement.__bwCursor ??= { r: state.at?.[0] ?? 0, c: state.at?.[1] ?? 0 });
   const rows = state.rows.length, columns = state.columns.length;
   cursor.r = Math.min(cursor.r, rows - 1);
   cursor.c = Math.min(cursor.c, columns - 1);

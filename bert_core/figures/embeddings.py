@@ -64,6 +64,6 @@ def similarity_data(cosines: np.ndarray, first: int = 0) -> tuple[dict[str, Any]
     """
     names = [str(n) for n in range(first, first + len(cosines))]
     header = {"rows": names, "columns": names, "row_word": "position", "column_word": "position", "size": 640,
-              "caption": "Cosine of position embeddings",
+              "caption": "Cosine of position embeddings", "at": [5, 6],  # with itself a position says nothing
               "panels": [{"title": "Cosine", "name": "cosine", "signed": True, "limit": 1.0, "triangle": True}]}
     return header, {"cosine": cosines[np.tril_indices(len(cosines))].astype(np.float32)}

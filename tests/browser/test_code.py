@@ -56,3 +56,31 @@ def test_script_stands_beside_what_it_prints(new_visitor):
     visitor.open("code", view="Script", model="twin-rtl", text="the dog")
     page.get_by_text("take the short script").wait_for()
     visitor.no_traceback()
+
+
+#: The least contrast of a coloured word of code with what is behind it (WCAG 2, 1.4.3), and that word.
+FAINTEST = """() => {
+  const pen = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+  const light = (colour) => {
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].map((c) => c / 255)
+      .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const found = [...document.querySelectorAll("[data-testid=stCode] .token")].map((token) => {
+    let behind = token;
+    while (/, 0\\)$|transparent/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement;
+    const [a, b] = [getComputedStyle(token).color, getComputedStyle(behind).backgroundColor].map(light);
+    return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), token.textContent.slice(0, 40)];
+  });
+  return found.sort((one, other) => one[0] - other[0])[0];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_word_of_code_can_be_read(new_visitor, scheme):
+    page = new_visitor(scheme=scheme).open("code", view="Script")
+    page.locator("[data-testid=stCode] .token.operator").first.wait_for()
+    contrast, word = page.evaluate(FAINTEST)
+    assert contrast >= 4.5, word
