@@ -176,6 +176,7 @@ def prepare(loaded: Loaded, request: TraceRequest, encode: Callable[..., Encodin
         encoding = with_ids(loaded, encoding, changes)
     if request.segments is not None:
         encoding = replace(encoding, token_type_ids=request.segments)
+    check_segments(loaded.config, encoding.token_type_ids)
     return Prepared(request, encoding, request.attention or loaded.config.attention_kind)
 
 
@@ -217,6 +218,11 @@ def check_range(what: str, values, count: int) -> None:
 def check_ids(config: BertConfig, ids: Iterable[int]) -> None:
     """ValueError for the first id that the word table has no row for: pieces may be added to a tokenizer alone."""
     check_range("vocabulary id", ids, config.vocab_size)
+
+
+def check_segments(config: BertConfig, segments: Iterable[int]) -> None:
+    """ValueError for the first segment id that the model has no vector for: a tokenizer.json may give any."""
+    check_range("the tokenizer's segment id", segments, max(config.type_vocab_size, 1))
 
 
 def with_ids(loaded: Loaded, encoding: Encoding, changes: Mapping[int, int]) -> Encoding:

@@ -6,9 +6,20 @@ export default function (component) {
   const root = child(parentElement, "section", "effect-root", { "aria-label": "Answers, unchanged and changed" });
   const said = child(parentElement, "p", "effect-said", { role: "status" }); // it stays, so what is new in it is read out
   putText(said, blocks.map((block) => `${block.title}: ${sayMoved(block, changed)}`).join("; "));
-  const draw = () => { theme(parentElement); drawBlocks(root, blocks, changed, columns ?? ["answer", "unchanged", "with your change"]); };
+  const draw = () => {
+    theme(parentElement);
+    drawBlocks(root, blocks, changed, columns ?? ["answer", "unchanged", "with your change"]);
+    requestAnimationFrame(() => letScroll(root));
+  };
   draw();
   onThemeChange(parentElement, draw);
+}
+
+// The page keeps a box of many answers low and scrolls it (app.css): then the keyboard gets into it.
+function letScroll(root) {
+  const box = root.getRootNode().host?.closest(".st-key-c_effect");
+  if (box && box.scrollHeight > box.clientHeight) root.tabIndex = 0;
+  else root.removeAttribute("tabindex");
 }
 
 function drawBlocks(root, blocks, changed, columns) {

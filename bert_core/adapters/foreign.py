@@ -7,8 +7,9 @@ what it does not give is absent, with a reason in `gaps`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,6 +24,8 @@ _OWN_ONLY = {
     "feed_forward_gate": "the feed-forward part can't be switched off",
     "neuron_gate": "neurons can't be changed",
 }
+#: Which rows have the same numbers in one pass as alone: all (padded to one length), those of one length, or none.
+Shares = Literal["padded", "equal", "alone"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class ForeignModel:
         parameters: how many numbers it has.
         takes: names of the arguments of its forward.
         position_padding: as in BertConfig, which does not know it of this family.
+        shares: which rows may go through one pass.
     """
 
     config: BertConfig
@@ -46,6 +50,7 @@ class ForeignModel:
     parameters: int
     takes: frozenset[str]
     position_padding: int | None = None
+    shares: Shares = "alone"
 
     @property
     def averages_tokens(self) -> bool:
@@ -64,17 +69,36 @@ class ForeignModel:
         """A copy in another precision; this one stays as it is."""
         return replace(self, module=copy.deepcopy(self.module).to(dtype))
 
+    def passes(self, lengths: Sequence[int]) -> list[list[int]]:
+        """The rows of each pass, in order: none has other numbers than alone.
+
+        In float64 no row is padded: transformers' lowest float64 is infinite in
+        the float32 of its softmax, so a padding token that a window keeps from
+        every other is no number there, and neither is who is multiplied with it.
+
+        Args:
+            lengths: of each row, in tokens.
+        """
+        if self.shares == "padded" and self.dtype != torch.float64:
+            return [list(range(len(lengths)))]
+        found: dict[int, list[int]] = {}
+        for row, length in enumerate(lengths):
+            found.setdefault(row if self.shares == "alone" else length, []).append(row)
+        return list(found.values())
+
     def arrays(self, inputs: Inputs) -> dict[str, Tensor]:
         """One forward pass.
 
         Args:
-            inputs: a padded batch; only ids, segments and mask may differ from
-                the default, and the attention must be the model's own.
+            inputs: rows that may share a pass, padded; only ids, segments and
+                mask may differ from the default, and the attention must be the
+                model's own.
 
         Returns:
             Trace array -> tensor, batch first: hidden_states (B, L+1, T, D),
-            attention_probs (B, L, H, Tq, Tk), the embeddings (B, T, D), logits
-            of the heads, and 'vocabulary' (B, T, V) of a language model.
+            attention_probs (B, L, H, Tq, Tk) unless that is a gap, the
+            embeddings (B, T, D), logits of the heads, and 'vocabulary'
+            (B, T, V) of a language model.
 
         Raises:
             ValueError: the request asks for what only our own encoder can do.
@@ -83,14 +107,17 @@ class ForeignModel:
         given = {"input_ids": inputs.input_ids, "attention_mask": inputs.attention_mask.long()}
         if self.config.type_vocab_size > 1:
             given["token_type_ids"] = inputs.token_type_ids
+        with_attention = "attention_probs" not in self.gaps
         out = self.module(**{name: value for name, value in given.items() if name in self.takes},
-                          output_hidden_states=True, output_attentions=True, return_dict=True)
+                          output_hidden_states=True, output_attentions=with_attention, return_dict=True)
+        table = self.module.get_input_embeddings()(inputs.input_ids)
         found = {
             "hidden_states": torch.stack(tuple(out.hidden_states), dim=1),
-            "attention_probs": torch.stack(tuple(out.attentions), dim=1),
-            "token_embeddings": self.module.get_input_embeddings()(inputs.input_ids),
+            "token_embeddings": table[0] if isinstance(table, tuple) else table,  # I-BERT's come with their scale
             "embedding_output": out.hidden_states[0],
         }
+        if with_attention:
+            found["attention_probs"] = torch.stack(tuple(out.attentions), dim=1)
         return found | self._head_arrays(out)
 
     def _head_arrays(self, out) -> dict[str, Tensor]:

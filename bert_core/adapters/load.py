@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from bert_core.adapters.foreign import ForeignModel
+from bert_core.adapters.probe import Probed, probe
 from bert_core.adapters.quiet import first_line, quiet
 from bert_core.adapters.tokenizers import read_other_tokenizer
 from bert_core.config import MAX_LABELS, MAX_LAYERS, MAX_SIZE, BertConfig, read_label_names
@@ -20,7 +21,6 @@ from bert_core.layout import LAYOUTS
 from bert_core.loading.describe import head_gaps
 from bert_core.loading.errors import LoadError
 from bert_core.loading.files import FLOATS, Stored, check_finite, read_headers, read_tensors
-from bert_core.model import Inputs
 from bert_core.tokenizer import Tokenizer
 
 #: Ending of an architecture's name -> Auto class and head.
@@ -41,12 +41,11 @@ _OTHER_WAY = {
                     "its attention is causal, so its masked-LM head would not see what follows a mask"),
     (False, "lm"): (("lm_logits",), "its attention reads both ways, so its next-token head would have seen its answer"),
 }
-#: Tokens of the run that shows which way it reads; even, so that no window of an odd size is taken for all of them.
-_PROBED = 8
 #: Tensors of older files that no module of today reads: masks, counters and tables that are computed.
 _BUFFERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq|causal_mask|masked_bias|attn\.bias|"
                       r"attention\.bias|version|weights|_weight|_float_tensor)$")
 _NOT_GIVEN = "transformers does not give it out for this architecture"
+_NO_PROBABILITIES = "what transformers gives out for this architecture are no probabilities"
 #: Arrays that only our own encoder has.
 _OWN_ARRAYS = ("segment_embeddings", "position_embeddings", "embedding_sum", "query", "key", "value",
                "attention_scores", "context", "attention_output", "intermediate")
@@ -82,9 +81,11 @@ def load_adapted(
         module = _read(auto, folder, stored, dtype, device)
         unused = _unused_positions(module)
         config = translate(theirs, head, unused)
-        config = replace(config, is_decoder=_is_causal(module, config))
+        heads = frozenset() if head is None else frozenset({head})
+        found = probe(ForeignModel(config, module, heads, {}, 0, _arguments(module)))
+        config = replace(config, is_decoder=found.is_causal)
     tokenizer = read_other_tokenizer(folder, config.max_tokens, config.type_vocab_size > 1)
-    return _wrap(module, config, head, unused), tokenizer
+    return _wrap(module, config, head, unused, found), tokenizer
 
 
 def check_bounds(values: Mapping[str, Any]) -> None:
@@ -240,44 +241,22 @@ def translate(theirs, head: str | None, unused: int) -> BertConfig:
     )
 
 
-def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None, unused: int) -> ForeignModel:
+def _wrap(module: torch.nn.Module, config: BertConfig, head: str | None, unused: int, found: Probed) -> ForeignModel:
     """The module with what it has; a head that the attention's direction makes wrong is no part of it."""
     parts, reason = _OTHER_WAY.get((config.is_decoder, head), ((), ""))
     heads = {head} if head is not None and not parts else set()
     if head is None and getattr(module, "pooler", None) is not None:
         heads.add("pooler")
     gaps = dict.fromkeys(_OWN_ARRAYS, _NOT_GIVEN) | head_gaps(config, frozenset(heads)) | dict.fromkeys(parts, reason)
+    if not found.has_probabilities:
+        gaps["attention_probs"] = _NO_PROBABILITIES
     if config.type_vocab_size < 2:
         gaps["segment_embeddings"] = f"{config.model_type} has no segment embeddings"
     if "pooler" not in heads:
         gaps["pooled_output"] = f"{config.model_type} has no pooler that transformers gives out"
     return ForeignModel(config, module, frozenset(heads), gaps, sum(p.numel() for p in module.parameters()),
-                        _arguments(module), unused - 1 if unused else None)
+                        _arguments(module), unused - 1 if unused else None, found.shares)
 
 
 def _arguments(module: torch.nn.Module) -> frozenset[str]:
     return frozenset(inspect.signature(module.forward).parameters)
-
-
-def _is_causal(module: torch.nn.Module, config: BertConfig) -> bool:
-    """Run a few tokens: whether none attends to a later one, in any layer and head.
-
-    The class, the head and config.json leave it open: XLM has `causal`, ERNIE
-    `is_decoder`, and a Llama that classifies reads to the left all the same.
-
-    Raises:
-        LoadError: it gives no attention, or of another shape; every picture would be empty.
-    """
-    count = _PROBED if config.max_tokens >= _PROBED else 2
-    probe = ForeignModel(config, module, frozenset(), {}, 0, _arguments(module))
-    ids = torch.arange(count, device=probe.device)[None] % config.vocab_size
-    inputs = Inputs(ids, torch.zeros_like(ids), torch.ones_like(ids).bool(), torch.tensor([config.is_decoder]))
-    try:
-        with torch.no_grad():
-            probs = probe.arrays(inputs)["attention_probs"]
-    except Exception as error:
-        raise LoadError(f"{config.model_type} gives no attention ({first_line(error)})") from None
-    wanted = (1, config.num_hidden_layers, config.num_attention_heads, count, count)
-    if tuple(probs.shape) != wanted:
-        raise LoadError(f"{config.model_type} gives attention of shape {tuple(probs.shape)}, not {wanted}")
-    return not probs.triu(1).any()

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from bert_core import model as bert
 from bert_core.load import Loaded
 from bert_core.on_demand import plain
-from bert_core.request import check_ids, reading_order
+from bert_core.request import check_ids, check_segments, reading_order
 from bert_core.tokenizer import Encoding
 from bert_core.trace import check_finite
 from bert_core.training import objectives
@@ -115,9 +115,10 @@ def to_inputs(loaded: Loaded, encoding: Encoding) -> bert.Inputs:
     """The sentence as a batch of one, unpadded, in the model's own order and under its own attention.
 
     Raises:
-        ValueError: the model has no vector for one of its ids.
+        ValueError: the model has no vector for one of its ids or segment ids.
     """
     check_ids(loaded.config, encoding.input_ids)
+    check_segments(loaded.config, encoding.token_type_ids)
     order = reading_order(loaded.config, len(encoding))
     own = slice(None) if order is None else torch.from_numpy(order)
     ids, segments = (torch.tensor(row)[own][None] for row in (encoding.input_ids, encoding.token_type_ids))

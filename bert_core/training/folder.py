@@ -5,20 +5,34 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from bert_core.config import BertConfig
-from bert_core.load import SHIPPED, Loaded
-from bert_core.loading.files import write_tensors
+from bert_core.load import SHIPPED, Loaded, locate
+from bert_core.loading.files import read_headers, read_tensors, write_tensors
 from bert_core.model import Model
 from bert_core.shapes import pooled_heads
 from bert_core.training import lora
+
+
+class SecondHead(NamedTuple):
+    """A head of pre-training that is none of `Model.heads`: what it is, its tensors, and what its class wants beside.
+
+    `wants` is as in _WANTS.
+    """
+
+    what: str
+    tensors: tuple[str, ...]
+    wants: tuple[frozenset[str], ...]
+
 
 #: What transformers' tokenizer gives to the model; without segments a pair's second sentence would count as its first.
 INPUT_NAMES = ("input_ids", "token_type_ids", "attention_mask")
@@ -35,6 +49,15 @@ _WANTS: dict[str, tuple[frozenset[str], ...]] = {
     "ForSequenceClassification": (frozenset({"classification"}),),
     "ForTokenClassification": (frozenset({"token_classification"}),),
     "ForQuestionAnswering": (frozenset({"question_answering"}),), "Model": (),
+}
+#: Family -> its second head of pre-training, which the explorer does not read but an export carries over.
+_SECOND_HEADS = {
+    "albert": SecondHead("the head for the order of two sentences", tuple(
+        f"sop_classifier.classifier.{kind}" for kind in ("weight", "bias")),
+        (frozenset({"mlm", "lm"}), frozenset({"pooler"}))),
+    "electra": SecondHead("the discriminator's head", tuple(
+        f"discriminator_predictions.{name}.{kind}" for name in ("dense", "dense_prediction")
+        for kind in ("weight", "bias")), ()),
 }
 #: Families whose own tokenizers call [CLS] the beginning of a sequence and [SEP] its end, too.
 _WITH_ENDS = ("roberta", "camembert", "xlm-roberta", "albert")
@@ -143,7 +166,7 @@ def write_full(
 
 
 def export(loaded: Loaded, folder: Path) -> list[str]:
-    """Write a loaded model with everything that `from_pretrained` wants.
+    """Write a loaded model with everything that `from_pretrained` wants; a line on standard error says what it lacks.
 
     Raises:
         ValueError: the folder is a file or holds files already, transformers
@@ -156,15 +179,10 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
         raise ValueError(f"{loaded.name} splits text by {type(loaded.tokenizer.backend).__name__}, which is no "
                          "tokenizer.json; it can't be exported")
     check_free(folder)
-    weights = dict(loaded.model.weights)
-    fitting = fitting_class(loaded.config, loaded.model.heads)
+    second = _second_head(loaded)
+    fitting = fitting_class(loaded.config, loaded.model.heads, bool(second))
     config = dataclasses.replace(loaded.config, architectures=fitting, extra=_own_keys(loaded.config))
-    bare = any("ForPreTraining" in a or a == "BertModel" for a in fitting)
-    if not bare and not loaded.model.heads & pooled_heads(loaded.config):
-        weights = {n: w for n, w in weights.items() if ".pooler." not in n}
-    if loaded.model.heads & {"mlm", "lm"}:  # under both of its names, which are one in some families
-        names = loaded.model.names
-        weights[names.decoder.removesuffix("weight") + "bias"] = weights[names.mlm_bias].clone()
+    weights, lost = _exported(loaded, fitting, second)
     with begun_folder(folder):
         write_folder(folder, config, weights, None)
     loaded.tokenizer.backend.save(str(folder / "tokenizer.json"))
@@ -172,15 +190,67 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
                 "model_input_names": [n for n in INPUT_NAMES if loaded.tokenizer.has_segments or n != "token_type_ids"],
                 **_special_tokens(loaded)}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    if lost:
+        why = f"{fitting[0]} has no such part" if fitting else "config.json declares no class that has it"
+        sys.stderr.write(f"warning: {' and '.join(lost)} of {loaded.name} not written: {why}\n")
     return sorted(path.name for path in folder.iterdir())
 
 
-def fitting_class(config: BertConfig, heads: frozenset[str]) -> tuple[str, ...]:
-    """The declared class, or another that these heads fill: transformers would start the others at random."""
-    def is_filled(ending: str) -> bool:  # ELECTRA's and ALBERT's second head of pre-training is none of the explorer's
-        return all(heads & group for group in _WANTS[ending])
+def _exported(
+    loaded: Loaded, fitting: tuple[str, ...], second: Mapping[str, Tensor]
+) -> tuple[dict[str, Tensor], list[str]]:
+    """The tensors of the class that is written, and what of the checkpoint is none of them.
 
+    Args:
+        second: of `_second_head`.
+    """
+    weights, lost = dict(loaded.model.weights), []
+    if any("ForPreTraining" in name for name in fitting):
+        weights |= second
+    elif second:
+        lost.append(_SECOND_HEADS[loaded.config.model_type].what)
+    if "pooler" in loaded.model.heads and not _has_pooler(fitting, loaded):
+        weights = {n: w for n, w in weights.items() if ".pooler." not in n}
+        lost.append("the pooler")
+    if loaded.model.heads & {"mlm", "lm"}:  # under both of its names, which are one in some families
+        names = loaded.model.names
+        weights[names.decoder.removesuffix("weight") + "bias"] = weights[names.mlm_bias].clone()
+    return weights, lost
+
+
+def _has_pooler(fitting: tuple[str, ...], loaded: Loaded) -> bool:
+    """Whether transformers' class has a pooler: the bare one, and those with a head that reads it."""
+    bare = f"{_STEMS[loaded.config.model_type]}Model"
+    return (bool(loaded.model.heads & pooled_heads(loaded.config)) or not fitting
+            or any("ForPreTraining" in name or name == bare for name in fitting))
+
+
+def _second_head(loaded: Loaded) -> dict[str, Tensor]:
+    """The tensors of the family's second head of pre-training, from the model's own file; {} unless all are there."""
+    if loaded.config.model_type not in _SECOND_HEADS:
+        return {}
+    names, stored = _SECOND_HEADS[loaded.config.model_type].tensors, read_headers(locate(loaded.name))
+    if not stored.keys() >= set(names):
+        return {}
+    return {name: tensor.to(loaded.model.dtype) for name, tensor in read_tensors(stored, names).items()}
+
+
+def fitting_class(config: BertConfig, heads: frozenset[str], has_second: bool = True) -> tuple[str, ...]:
+    """The declared class, or another that these heads fill: transformers would start the others at random.
+
+    Args:
+        has_second: whether the checkpoint holds its family's second head of pre-training, where there is one.
+    """
     declared = [ending for ending in _WANTS if config.architectures and config.architectures[0].endswith(ending)]
+
+    def is_filled(ending: str) -> bool:
+        wants = _WANTS[ending]
+        if ending == "ForPreTraining" and config.model_type in _SECOND_HEADS:
+            if not has_second or declared[0] != ending:
+                return False
+            wants = _SECOND_HEADS[config.model_type].wants
+        return all(heads & group for group in wants)
+
     if not declared or is_filled(declared[0]):
         return config.architectures
     return (_STEMS[config.model_type] + next(ending for ending in _WANTS if is_filled(ending)),)

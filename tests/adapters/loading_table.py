@@ -34,6 +34,11 @@ and the page gives the reason. Weights are read from safetensors only; the pages
 checkpoint is never run. Encoder-decoders (T5, BART) are refused: the explorer shows one stack. Which way an adapter
 model reads is looked up in its attention, and it can't be run the other way (`--attention`); a head that this makes
 wrong (masks filled from the left) is left out.
+A few tokens that are run on loading show two things more. Rows of attention must lie between 0 and 1 and add up to 1;
+where they don't (SqueezeBERT gives out its scores), the model has no attention, its views give the reason, and the
+rest stays. And a text has the numbers that it has alone, whatever else is read with it: texts share a pass of an
+adapter model, padded to one length, only where that changes nothing; else those of one length do (MobileBERT,
+Nystromformer), or each has its own (a GPT-2 that classifies without a padding token). In float64 none is padded.
 Relative positions (`position_embedding_type`), which transformers 5 no longer has, and tensors of the encoder that it
 would leave on disk are refused. A tied decoder that differs from the word table in the file is one of its own.
 

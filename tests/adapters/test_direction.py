@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from bert_core.adapters import load as adapted
+from bert_core.adapters.foreign import ForeignModel
+from bert_core.adapters.probe import Probed, probe
 from bert_core.cli import main
 from bert_core.load import load_model
 from bert_core.trace import TraceRequest, run_batch
@@ -88,5 +90,6 @@ def test_a_model_of_few_places_is_asked_with_few_tokens(places, family):
     config = adapted.translate(module.config, None, unused=41 - places)
     asked = []
     module.register_forward_pre_hook(lambda _, __, given: asked.append(given["input_ids"].shape[1]), with_kwargs=True)
-    assert not adapted._is_causal(module, config)
-    assert asked == [2 if places < 8 else 8]
+    model = ForeignModel(config, module, frozenset({"mlm"}), {}, 0, adapted._arguments(module))
+    assert probe(model) == Probed(is_causal=False, has_probabilities=True, shares="padded")
+    assert asked == ([2, 2, 1] if places < 8 else [8, 8, 4])  # alone, together with its half, and that alone

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bert_core.load import load_model
+from bert_core.measures import parity
 from bert_core.trace import TraceRequest, prepare
 
 COMMANDS = (("nsp", "the dog", "a cat"), ("fill-mask", "the [MASK]"), ("embed", "the dog"), ("score", "the dog"))
@@ -45,3 +46,9 @@ def test_a_model_without_segments_asks_its_tokenizer_for_none(family, run, tmp_p
     model = lying(family("DistilBERT"), tmp_path / "model", 7)
     code, _, error = run("fill-mask", "the [MASK]", "--model", model)
     assert (code, error) == (0, "")
+
+
+def test_the_code_page_says_so_too(family, tmp_path):
+    loaded = load_model(lying(family("BERT"), tmp_path / "model", 7))
+    with pytest.raises(ValueError, match="segment id 7 is outside 0 to 1"):
+        parity.to_inputs(loaded, loaded.tokenizer.encode("the dog"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from bert_core import model as core
 from bert_core.cli import main
@@ -136,12 +137,11 @@ def test_a_pair_has_its_segments_in_transformers(tiny_bert, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "architecture"), [
-    ("ELECTRA, discriminator", "ElectraModel"), ("ALBERT, older files", "AlbertForMaskedLM"),
+    ("ELECTRA, discriminator", "ElectraForPreTraining"), ("ALBERT, older files", "AlbertForPreTraining"),
     ("RoBERTa", "RobertaForMaskedLM"), ("CamemBERT", "CamembertForMaskedLM"), ("XLM-RoBERTa", "XLMRobertaForMaskedLM"),
     ("ALBERT", "AlbertForMaskedLM"), ("DistilBERT", "DistilBertForMaskedLM"), ("HerBERT", "BertForMaskedLM"),
 ])
 def test_an_export_names_the_class_that_its_tensors_fill(name, architecture, family, tmp_path):
-    """A head that the explorer has no use for is left out; transformers would start it at random."""
     import transformers
 
     source, out = family(name), tmp_path / "out"
@@ -156,6 +156,68 @@ def test_an_export_names_the_class_that_its_tensors_fill(name, architecture, fam
         assert getattr(after, f"{role}_token") == getattr(before, f"{role}_token"), role
     for text in SENTENCES:
         assert after(text)["input_ids"] == before(text)["input_ids"]
+
+
+@pytest.mark.parametrize(("name", "architecture", "outputs"), [
+    ("ELECTRA, discriminator", "ElectraForPreTraining", ("logits",)),
+    ("ALBERT, older files", "AlbertForPreTraining", ("prediction_logits", "sop_logits")),
+    ("ALBERT", "AlbertModel", ("last_hidden_state", "pooler_output")),
+    ("RoBERTa", "RobertaModel", ("last_hidden_state", "pooler_output")),
+])
+def test_an_export_gives_what_its_source_gives_in_transformers(name, architecture, outputs, family, tmp_path, capsys):
+    """Also of a head that the explorer does not read."""
+    import transformers
+
+    source, out = family(name, architecture), tmp_path / "out"
+    capsys.readouterr()  # what made the fixture
+    assert main(["export", source, str(out), "--json"]) == 0
+    said = capsys.readouterr()
+    assert (said.err, "left_out" in said.out) == ("", False)
+    ids = torch.tensor([load_model(source).tokenizer.encode("the dog", "a cat").input_ids])
+    with torch.no_grad():
+        before, after = (getattr(transformers, architecture).from_pretrained(one).eval()(ids) for one in (source, out))
+    for output in outputs:
+        torch.testing.assert_close(after[output], before[output], rtol=0, atol=1e-6)
+
+
+def without(folder: str, out: Path, start: str, declared: str) -> Path:
+    """A copy of a checkpoint that lacks the tensors of one part and declares a class."""
+    shutil.copytree(folder, out)
+    weights = load_file(out / "model.safetensors")
+    save_file({name: tensor for name, tensor in weights.items() if not name.startswith(start)},
+              out / "model.safetensors", {"format": "pt"})
+    config = json.loads((out / "config.json").read_text(encoding="utf-8"))
+    (out / "config.json").write_text(json.dumps(config | {"architectures": [declared]}), encoding="utf-8")
+    return out
+
+
+@pytest.mark.parametrize(("name", "lacks", "declared", "written", "lost"), [
+    ("ALBERT, older files", "sop_classifier.", "AlbertForPreTraining", "AlbertForMaskedLM", "the pooler"),
+    ("ALBERT, older files", "nothing", "AlbertForMaskedLM", "AlbertForMaskedLM",
+     "the head for the order of two sentences and the pooler"),
+    ("ELECTRA, discriminator", "nothing", "ElectraModel", "ElectraModel", "the discriminator's head"),
+    ("ELECTRA, discriminator", "discriminator_predictions.", "ElectraForPreTraining", "ElectraModel", ""),
+    ("BERT", "cls.seq_relationship.", "BertForPreTraining", "BertForMaskedLM", "the pooler"),
+])
+def test_what_the_written_class_lacks_is_said(name, lacks, declared, written, lost, family, tmp_path, capsys):
+    import transformers
+
+    source = without(family(name), tmp_path / "source", lacks, declared)
+    capsys.readouterr()  # what made the fixture
+    assert main(["export", str(source), str(tmp_path / "out")]) == 0
+    expected = f"warning: {lost} of {source} not written: {written} has no such part\n" if lost else ""
+    assert capsys.readouterr().err == expected
+    _, report = getattr(transformers, written).from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+
+
+def test_a_second_head_without_a_declared_class_is_not_written(family, tmp_path, capsys):
+    source = without(family("ELECTRA, discriminator"), tmp_path / "source", "nothing", "")
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    (source / "config.json").write_text(json.dumps(config | {"architectures": None}), encoding="utf-8")
+    assert main(["export", str(source), str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().err.endswith("not written: config.json declares no class that has it\n")
 
 
 @pytest.mark.parametrize(("declared", "heads", "expected"), [

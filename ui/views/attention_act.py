@@ -12,21 +12,21 @@ import streamlit as st
 from bert_core.figures.attention import heads_payload
 from bert_core.figures.masking import place_title
 from bert_core.load import Loaded
-from bert_core.measures.ablation import Moved, class_moves, masked_moves, next_moves
+from bert_core.measures.ablation import ANSWERS, Moved, answer_moves
 from bert_core.model import Model
-from bert_core.tasks.sentences import label_names, read_logits, several_hold
+from bert_core.tasks.sentences import read_logits
 from bert_core.tasks.vocabulary import last_place
 from bert_core.trace import Trace, TraceRequest
 from ui import chips, components, controls, notices, state
 from ui.state import Here
-from ui.views import attention
+from ui.views import attention, attention_sweep
 
 #: Words of the window's list; none is no limit.
 WINDOWS = ("none", "0", "1", "2", "3", "5", "8", "13", "21")
 #: Pairs and heads that a link may name.
 MOST = 4096
 #: What is asked for the answers, beside the attention.
-ANSWERS = ("attention_probs", "mlm_positions", "mlm_logits", "nsp_logits", "pooled_output", "logits")
+ASKED = ("attention_probs", *ANSWERS["gap"], *ANSWERS["follows"], "pooled_output", *ANSWERS["class"])
 CLASSIFIER = "twin-bert-sst2"
 
 
@@ -39,8 +39,8 @@ def draw(here: Here) -> None:
         notices.note(f"{here.model} runs through transformers, where no head or pair can be switched off: its answers "
                      "and its attention stand as they are. Choose a BERT, such as twin-bert, to change them.")
     masked = _masked(here)
-    plain, changed, others = _run(here, masked, change)
-    blocks = [*answers(here, plain, changed), *others]
+    plain, changed, judged = _run(here, masked, change)
+    blocks = [*answers(here, plain, changed), *_judgement(judged, masked)]
     score = _score(here, plain, changed)
     if score:
         notices.note(score)
@@ -50,6 +50,8 @@ def draw(here: Here) -> None:
     elif not score:
         notices.note(f"{here.model} has no head that answers anything; its attention still stands below.")
     _say_gap(here, masked)
+    if can_act and blocks:
+        _sweep(here, change, _first(here, plain, judged), blocks[0])
     layer, _ = attention.opened(here)
     mode = "act" if can_act else "look"
     header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode=mode)
@@ -88,26 +90,51 @@ def _say_gap(here: Here, masked: Sequence[int]) -> None:
         st.html(f'<p class="bw-small" translate="no">{html.escape(words)}</p>')
 
 
-def _run(here: Here, masked: tuple[int, ...], change: Mapping[str, Any]) -> tuple[Trace, Trace, list[dict[str, Any]]]:
-    """The unchanged run, the changed one, and the classifier's answer to both, as one batch.
+def _first(here: Here, plain: Trace, judged: Sequence[Trace]) -> tuple[str, TraceRequest]:
+    """Kind (of ablation.ANSWERS) of the first answer on the page, and the run of the whole model that gives it."""
+    for kind in kinds(here, plain):
+        return kind, replace(plain.request, parts=ANSWERS[kind])
+    return "class", judged[0].request
+
+
+def _sweep(here: Here, change: Mapping[str, Any], first: tuple[str, TraceRequest], shown: Mapping[str, Any]) -> None:
+    """Each head off alone, for the first answer on the page.
+
+    Args:
+        shown: that answer's block.
+    """
+    layers, heads = attention.sizes(here)
+    only_heads = not any(value not in ((), None) for name, value in change.items() if name != "heads_off")
+    attention_sweep.draw(*first, shown, change["heads_off"], only_heads,
+                         lambda message: _receive_heads(message, layers, heads))
+
+
+def _run(here: Here, masked: tuple[int, ...], change: Mapping[str, Any]) -> tuple[Trace, Trace, list[Trace]]:
+    """The unchanged run, the changed one, and the classifier's two of them if it is asked, as one batch.
 
     The classifier judges the whole sentence, before and after: what it makes of one without a word says little.
     """
     mine = state.loaded(here.model)
-    asked = here.request(parts=ANSWERS, masked=masked)
+    asked = here.request(parts=ASKED, masked=masked)
     if "lm" in mine.model.heads:
-        asked = replace(asked, parts=(*ANSWERS, "lm_logits"), lm_at=(last_place(here.encoding, mine.config),))
+        asked = replace(asked, parts=(*ASKED, *ANSWERS["next"]), lm_at=(last_place(here.encoding, mine.config),))
     requests = [asked, replace(asked, **change)]
     judge = _classifier(here)
     if judge:
-        verdict = TraceRequest(here.text, here.pair, model=judge, parts=("logits",))
+        verdict = TraceRequest(here.text, here.pair, model=judge, parts=ANSWERS["class"])
         requests += [verdict, replace(verdict, **change)]
     plain, changed, *judged = state.traces(requests)
+    return plain, changed, judged
+
+
+def _judgement(judged: Sequence[Trace], masked: Sequence[int]) -> list[dict[str, Any]]:
+    """What the classifier makes of the sentence, before and after; nothing where it is not asked."""
     if not judged:
-        return plain, changed, []
-    labels = state.loaded(judge).config.id2label
+        return []
+    judge = judged[0].model
+    moved, = answer_moves(state.loaded(judge), "class", *judged)
     title = "Sentiment of the whole sentence" if masked else "Sentiment"
-    return plain, changed, [block(class_moves(judged[0].logits, judged[1].logits, labels, title), f"by {judge}")]
+    return [block(moved._replace(title=title), f"by {judge}")]
 
 
 def _classifier(here: Here) -> str | None:
@@ -132,23 +159,27 @@ def _heads_and_words(loaded: Loaded) -> tuple[int, int, int]:
     return loaded.config.num_hidden_layers, loaded.config.num_attention_heads, loaded.tokenizer.vocab_size
 
 
+def kinds(here: Here, plain: Trace) -> list[str]:
+    """The answers (of ablation.ANSWERS) that this model has a head for, in the order of the page."""
+    loaded = state.loaded(here.model)
+    is_class = _classifies(loaded, plain) and loaded.config.problem_type != "regression"
+    there = {"gap": plain.has("mlm_logits") and len(plain.mlm_positions) > 0, "next": plain.has("lm_logits"),
+             "class": is_class, "follows": plain.has("nsp_logits") and here.pair is not None}
+    return [kind for kind in ANSWERS if there[kind]]
+
+
 def answers(here: Here, plain: Trace, changed: Trace) -> list[dict[str, Any]]:
     """Every answer that this model has a head for; those that read a gap which the sentence has not say so."""
     loaded, found, masked = state.loaded(here.model), [], plain.request.masked
-    reads = "of the sentence with the gap" if masked else ""
-    if plain.has("mlm_logits"):
-        moves, places = masked_moves(plain, changed, loaded.tokenizer), plain.mlm_positions.tolist()
-        for n, (moved, place) in enumerate(zip(moves, places, strict=True), 1):
-            hidden = here.encoding.tokens[place] if place in masked else None
-            found.append(block(moved._replace(title=place_title(place, hidden, n, len(moves)))))
-    if plain.has("lm_logits"):
-        found.append(block(next_moves(plain, changed, loaded.tokenizer)))
-    if _classifies(loaded, plain) and loaded.config.problem_type != "regression":
-        labels, several = label_names(loaded.config, len(plain.logits)), several_hold(loaded.config, len(plain.logits))
-        found.append(block(class_moves(plain.logits, changed.logits, labels, "Class", several), reads))
-    if plain.has("nsp_logits") and here.pair:
-        question = "Does the second sentence follow?"
-        found.append(block(class_moves(plain.nsp_logits, changed.nsp_logits, ("next", "not next"), question), reads))
+    for kind in kinds(here, plain):
+        moves = answer_moves(loaded, kind, plain, changed)
+        if kind == "gap":
+            places = plain.mlm_positions.tolist()
+            hidden = [here.encoding.tokens[place] if place in masked else None for place in places]
+            moves = [moved._replace(title=place_title(place, hidden[n], n + 1, len(moves)))
+                     for n, (moved, place) in enumerate(zip(moves, places, strict=True))]
+        by = "of the sentence with the gap" if masked and kind in ("class", "follows") else ""
+        found += [block(moved, by) for moved in moves]
     return found
 
 
@@ -212,6 +243,12 @@ def undo() -> None:
     st.session_state["fed"] = []
 
 
+def _receive_heads(message: Mapping[str, Any], layers: int, heads: int) -> None:
+    """What a component says is switched off now, into the address."""
+    cells = components.numbers(message, "heads", layers * heads)
+    state.set_param("off", _write([divmod(cell, heads) for cell in cells], 1))
+
+
 def _receive(here: Here, layers: int, heads: int) -> Callable[[Mapping[str, Any]], None]:
     """on_event: where the visitor is, and what of heads off and pairs cut is new."""
     look, length = attention.receive_view(here), len(here.encoding)
@@ -219,8 +256,7 @@ def _receive(here: Here, layers: int, heads: int) -> Callable[[Mapping[str, Any]
     def receive(message: Mapping[str, Any]) -> None:
         look(message)
         if "heads" in message:
-            cells = components.numbers(message, "heads", layers * heads)
-            state.set_param("off", _write([divmod(cell, heads) for cell in cells], 1))
+            _receive_heads(message, layers, heads)
         if "pairs" in message:
             cells = components.numbers(message, "pairs", length * length)
             if len(cells) > MOST:
