@@ -6,13 +6,15 @@ export default function (component) {
   const state = unpack(data);
   const row = child(parentElement, "div", "bw-row");
   const hint = child(parentElement, "p", "bw-hint");
-  const cards = child(parentElement, "div", "bw-cards");
+  const cards = child(parentElement, "div", "bw-cards"), foot = child(parentElement, "p", "bw-foot bw-hint");
   choiceRow(component, row, state.chips, state.selected,
     { select: "many", label: state.label, fixed: new Set(state.fixed) });
   focusTried(row, state.tried);
   boundRow(row, ".bw-mask", 25);
   putText(hint, state.hint);
   hint.hidden = state.hint === "";
+  putText(foot, state.foot);
+  foot.hidden = state.foot === "";
   each(cards, state.cards, () => make("section", "bw-card"), (box, card) => fillCard(box, card, component));
   numbersTable(parentElement, "Guesses for each gap", ["gap", "run", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => card.lists.flatMap((list) =>

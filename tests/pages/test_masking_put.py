@@ -58,9 +58,9 @@ def test_every_guess_but_a_special_token_can_be_put_in():
     at = visit("masking", text=TWO, k=4)
     logits = load_engine("twin-bert").run(TraceRequest(TWO)).mlm_logits
     assert cards(at) == [(place, (-row).argsort()[:4].tolist()) for place, row in zip((2, 6), logits, strict=True)]
-    assert masking_put.HINT in drawn(at, "gaps")["hint"]
+    assert drawn(at, "gaps")["foot"] == masking_put.HINT
     assert "put" not in str(drawn(visit("masking", text=TWO, view="Layer by layer"), "gaps"))
-    assert masking_put.HINT not in drawn(visit("masking", text="The [MASK] sat."), "gaps")["hint"]
+    assert drawn(visit("masking", text="The [MASK] sat."), "gaps")["foot"] == ""
     assert said(at)
 
 

@@ -112,8 +112,8 @@ def _chips_and_cards(here: Here, masked: tuple[int, ...], k: int) -> tuple[Trace
     gaps = read_gaps(here, trace, here.encoding, k)
     cards = cards_of(gaps)
     masking_put.mark(cards, gaps, state.loaded(here.model).tokenizer)
-    hint = without_card(trace) or (masking_put.HINT if len(gaps) > 1 else "")
-    mount_gaps("gaps", here.encoding, masked, cards, hint, masking_put.receive(here, masked, gaps))
+    mount_gaps("gaps", here.encoding, masked, cards, without_card(trace), masking_put.receive(here, masked, gaps),
+               foot=masking_put.HINT if len(gaps) > 1 else "")
     return trace, gaps
 
 
@@ -143,15 +143,17 @@ def cards_of(gaps: Sequence[Gap]) -> list[dict]:
 
 
 def mount_gaps(key: str, encoding: Encoding, masked: tuple[int, ...], cards: list[dict], hint: str,
-               on_event: Callable[[dict[str, Any]], None] | None = None) -> None:
+               on_event: Callable[[dict[str, Any]], None] | None = None, foot: str = "") -> None:
     """Draw chips with the masked ones covered, and the cards.
 
     Args:
+        hint, foot: what is said above the cards, and below them.
         on_event: takes the chips' messages too, where the cards send some of their own.
     """
     shown = [{"t": token, "k": kind, "i": n} for n, (token, kind) in enumerate(chips.describe(encoding))]
     for n in masked:
         shown[n] = {"t": "[MASK]", "k": "mask", "i": n, "l": encoding.tokens[n]}
     data = components.pack({"chips": shown, "selected": list(masked), "fixed": selectable(encoding), "cards": cards,
-                            "hint": hint, "tried": task_models.tried(), "label": "Tokens; choose some to hide them"})
+                            "hint": hint, "foot": foot, "tried": task_models.tried(),
+                            "label": "Tokens; choose some to hide them"})
     components.mount("gaps", key, data, on_event=on_event or chips.receive_positions("mask", len(encoding)))
