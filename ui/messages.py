@@ -9,15 +9,20 @@ session fails by it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import functools
+import inspect
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from ui import uploads
+
 if TYPE_CHECKING:
-    from streamlit.proto.BackMsg_pb2 import BackMsg
+    from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
     from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 #: Kinds of messages that are answered, and of operations beside the script.
@@ -27,8 +32,12 @@ OPERATIONS = frozenset({"deferred_file", "dataframe_chunk"})
 MOST, MOST_OF_A_MESSAGE, MOST_BYTES = 400_000, 100_000, 4 * 2**20
 #: Most widgets that a message speaks of; pages have some dozens, and a browser that comes back names its old ones.
 MOST_WIDGETS = 1000
-#: What Streamlit calls a part of a page that runs alone; the log repeats the name.
-FRAGMENT = re.compile(r"[\w-]{0,64}", re.ASCII)
+#: What Streamlit calls a part of a page that runs alone, a request, a session and a file; the log repeats the name.
+NAME = re.compile(r"[\w.-]{0,64}", re.ASCII)
+#: How the ids of its widgets begin, and most characters of one: the key that a page gives it is a part of it.
+WIDGET, MOST_OF_AN_ID = "$$", 1000
+#: Files that a session may wait for: they are made one after the other.
+MOST_WAITING = 8
 
 
 def bound() -> None:
@@ -36,13 +45,36 @@ def bound() -> None:
     with contextlib.suppress(ImportError, AttributeError):
         from streamlit.runtime.app_session import AppSession
 
-        now = AppSession.handle_backmsg
+        now, operate = AppSession.handle_backmsg, inspect.unwrap(AppSession._handle_backend_operation_request)
 
         def handle_backmsg(self: Any, message: BackMsg) -> None:
             if is_answered(message, lambda widget: _kind_of(self, widget)):
                 now(self, message)
 
-        AppSession.handle_backmsg = handle_backmsg
+        @functools.wraps(operate)
+        async def in_turn(self: Any, request: Any) -> None:
+            turn = vars(self).setdefault("_bw_turn", Turn())
+            await turn.take(lambda: operate(self, request))
+
+        AppSession.handle_backmsg, AppSession._handle_backend_operation_request = handle_backmsg, in_turn
+
+
+class Turn:
+    """What a session asks for one after the other: what it waits for holds one of the server's threads, not all."""
+
+    def __init__(self) -> None:
+        self._free, self._count = asyncio.Lock(), 0
+
+    async def take(self, make: Callable[[], Awaitable[None]]) -> None:
+        """Do it when those before are done; nothing where MOST_WAITING wait already."""
+        if self._count > MOST_WAITING:
+            return
+        self._count += 1
+        try:
+            async with self._free:
+                await make()
+        finally:
+            self._count -= 1
 
 
 def _kind_of(session: Any, widget: str) -> str | None:
@@ -60,16 +92,33 @@ def is_answered(message: BackMsg, kind_of: Callable[[str], str | None] = lambda 
     """
     kind = message.WhichOneof("type")
     if kind == "backend_operation_request":
-        return message.backend_operation_request.WhichOneof("payload") in OPERATIONS
+        return _is_asked_for(message.backend_operation_request)
+    if kind == "file_urls_request":  # Streamlit answers while everybody waits
+        asked = message.file_urls_request
+        return len(asked.file_names) <= uploads.FILES and message.ByteSize() <= MOST_OF_A_MESSAGE
     widgets = message.rerun_script.widget_states.widgets
     return (kind in ANSWERED and len(widgets) <= MOST_WIDGETS
-            and FRAGMENT.fullmatch(message.rerun_script.fragment_id) is not None
+            and _are_names(message.rerun_script.fragment_id)
             and all(_is_bounded(widget, kind_of(widget.id)) for widget in widgets)
             and message.ByteSize() <= MOST_BYTES)
 
 
+def _is_asked_for(request: BackendOperationRequest) -> bool:
+    """Whether it is one of OPERATIONS, with ids that may stand in the log."""
+    operation = request.WhichOneof("payload")
+    return (operation in OPERATIONS and request.ByteSize() <= MOST_OF_A_MESSAGE
+            and _are_names(request.request_id, request.session_id, getattr(request, operation).file_id
+                           if operation == "deferred_file" else ""))
+
+
+def _are_names(*names: str) -> bool:
+    return all(NAME.fullmatch(name) is not None for name in names)
+
+
 def _is_bounded(widget: WidgetState, wanted: str | None) -> bool:
     """Whether its value can be read, and is of the kind `wanted`, if any is."""
+    if not widget.id.startswith(WIDGET) or len(widget.id) > MOST_OF_AN_ID:
+        return False
     kind = widget.WhichOneof("value")
     is_its_kind = wanted in (None, kind) or (wanted, kind) == ("double_value", "int_value")  # a field of whole numbers
     if kind is not None and not is_its_kind:  # none at all: the field is empty

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -46,6 +47,7 @@ class Start:
 
     def __init__(self) -> None:
         self.ready, self.problem = False, ""
+        self._asked = ThreadPoolExecutor(1, "ready")
         self._of_the_engine: Callable[[], str] = str
 
     @property
@@ -117,7 +119,8 @@ class Start:
         return self._of_the_engine() if self.ready else self.problem or "the model is loading"
 
     async def _answer(self, request: Request) -> PlainTextResponse:
-        trouble = await asyncio.to_thread(self.trouble)
+        # In a thread of its own: those that Streamlit shares may all be making files for a while.
+        trouble = await asyncio.get_running_loop().run_in_executor(self._asked, self.trouble)
         if trouble:
             return PlainTextResponse(f"not ready: {trouble}\n", status_code=503)
         return PlainTextResponse("ready\n")

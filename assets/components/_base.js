@@ -68,6 +68,9 @@ function child(parent, tag, name, attributes = {}) {
 }
 
 // Set a text or an attribute only if it changed: unchanged nodes are not painted again.
+// What a key says to a picture. With Alt, Ctrl or Meta it is the browser's: Alt and an arrow lead back and forward.
+function plainKey(event) { return event.altKey || event.ctrlKey || event.metaKey ? "" : event.key; }
+
 function putText(element, text) { if (element.textContent !== text) element.textContent = text; }
 function put(element, name, value) {
   if (value === null) element.removeAttribute(name);
@@ -416,7 +419,7 @@ function chipEvents(parent, chips, options, active) {
   parent.onpointerleave = options.onHover ? () => options.onHover(null) : null;
   parent.onkeydown = active ? (event) => {
     const n = at(event), last = chips.length - 1;
-    const to = { ArrowRight: n + 1, ArrowDown: n + 1, ArrowLeft: n - 1, ArrowUp: n - 1, Home: 0, End: last }[event.key];
+    const to = { ArrowRight: n + 1, ArrowDown: n + 1, ArrowLeft: n - 1, ArrowUp: n - 1, Home: 0, End: last }[plainKey(event)];
     if (to !== undefined) {
       event.preventDefault();
       focusChip(parent, Math.max(0, Math.min(last, to)));

@@ -140,7 +140,7 @@ function gridEvents(view, element, geometry) {
 }
 
 function gridKey(view, event, act) {
-  const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+  const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[plainKey(event)];
   const spot = view.cursor ?? [view.layer, view.head];
   if (move) {
     const layer = clamp(spot[0] + move[0], view.data.layers), head = clamp(spot[1] + move[1], view.data.heads, act ? -1 : 0);

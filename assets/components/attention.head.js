@@ -237,13 +237,13 @@ function cutsPairs(view) { return view.data.mode === "act" && drawKind(view) ===
 
 function headKey(view, event) {
   const focus = focusOf(view), n = currentMaps(view)[0].n, item = focus?.item ?? -1;
-  const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const move = { ArrowDown: 1, ArrowUp: -1 }[plainKey(event)];
   if (cutsPairs(view) && cellKey(view, event, focus, n)) {
     event.preventDefault();
     return;
   }
   if (move) pin(view, Math.max(0, Math.min(n - 1, item + move)), focus?.side ?? "from", true);
-  else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+  else if (plainKey(event) === "ArrowLeft" || plainKey(event) === "ArrowRight") {
     pin(view, Math.max(item, 0), event.key === "ArrowLeft" ? "from" : "to", true);
   } else if (event.key === "Enter") pin(view, Math.max(item, 0), focus?.side ?? "from", true);
   else if (event.key === "Escape") { view.token = null; view.hover = null; view.drawFocus(); view.tellView(); }
@@ -253,7 +253,7 @@ function headKey(view, event) {
 
 // Where pairs are cut the arrows go over the cells, as the pointer does, and Enter is the click.
 function cellKey(view, event, focus, n) {
-  const step = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key];
+  const step = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[plainKey(event)];
   const at = [focus?.item ?? 0, focus?.other];
   if (step) {
     const [item, other] = at[1] === undefined ? [at[0], 0] : [clamp(at[0] + step[0], n), clamp(at[1] + step[1], n)];

@@ -158,7 +158,7 @@ function drawDetails(view, parent) {
     " Thumbnail only; the exact layer is on its way.";
   const pinned = view.token !== null && !view.hover;
   if (!focus) {
-    says.textContent = `Point at a token, or use the arrow keys, to see its exact weights in both directions.${exact}`;
+    putText(says, `Point at a token, or use the arrow keys, to see its exact weights in both directions.${exact}`);
     lists.replaceChildren(strongestPairs(map));
     return;
   }
@@ -167,7 +167,9 @@ function drawDetails(view, parent) {
   const seen = Array.from({ length: n }, (_, q) => [q, values[q * n + focus.item]]);
   const pair = focus.other === undefined ? "" :
     ` From “${named(items, focus.item)}” to “${named(items, focus.other)}”: ${exactly(values[focus.item * n + focus.other])}.`;
-  says.textContent = `“${item.text}”, position ${item.pieces[0]}${pinned ? ", pinned" : ""}.${pair}${exact}`;
+  const most = [...looks].sort((one, other) => other[1] - one[1]).slice(0, 2).filter(([, p]) => p > 0);
+  const best = pair || !most.length ? "" : ` Most at ${most.map(([k, p]) => `“${named(items, k)}” ${exactly(p)}`).join(", ")}.`;
+  putText(says, `“${item.text}”, position ${item.pieces[0]}${pinned ? ", pinned" : ""}.${pair}${best}${exact}`);
   lists.replaceChildren(weightList("looks at", looks, items, "from"), weightList("is looked at by", seen, items, "to"));
 }
 

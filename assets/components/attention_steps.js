@@ -212,7 +212,7 @@ function drawStrip(view, box, title, numbers, names) {
   const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `${names ? quoted(nameAmong(names, at)) : `[${at}]`} ${readNumber(numbers[at])}`; };
   element.onpointermove = element.onpointerdown = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
   element.onkeydown = (event) => {
-    const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const move = { ArrowRight: 1, ArrowLeft: -1 }[plainKey(event)];
     if (move) { event.preventDefault(); say(at + move); }
   };
   numbersTable(box, title, [names ? "token" : "dimension", "value"], () => Array.from(numbers, (value, i) => [names ? nameAmong(names, i) : i, value]));

@@ -13,7 +13,8 @@ export default function (component) {
   const scale = child(says, "div", "cmp-scale");
   all.classList.toggle("cmp-many", state.readers[0].drawn.length > 16);
   const shares = foldedHeads(parentElement);
-  const view = { row: null }; // null: each reader's own guessing row
+  const view = (all.__view ??= { row: null }); // null: each reader's own guessing row; it stays while heads are looked through
+  if (view.of !== state.readers[0].tokens.join(" ")) Object.assign(view, { row: null, of: state.readers[0].tokens.join(" ") });
   const draw = () => keepFocus(all, () => {
     const look = theme(parentElement);
     panels.replaceChildren(...state.readers.map(panel));
@@ -75,11 +76,11 @@ function headsOf(reader) {
   const box = make("section", "cmp-panel", "", {
     "aria-label": `${reader.title}: looks right`, "data-reader": reader.reader, "data-accent": reader.accent,
   });
-  box.append(make("h3", "", reader.title), make("div", "cmp-heads-box"));
+  box.append(make("h3", "", reader.title), make("div", "cmp-heads-box"), make("p", "cmp-said cmp-share", "", { "aria-live": "off" }));
   return box;
 }
 
-function panel(reader, n) {
+function panel(reader) {
   const box = make("section", "cmp-panel", "", {
     "aria-label": reader.title, "data-reader": reader.reader, "data-accent": reader.accent,
   });
@@ -87,8 +88,15 @@ function panel(reader, n) {
   if (reader.drawn.length < reader.tokens.length) {
     box.append(make("p", "cmp-models", `${reader.drawn.length} of ${reader.tokens.length} tokens are drawn; the sentence below counts all`));
   }
-  box.append(make("div", "cmp-map-box"), make("p", "cmp-said", "", { "aria-live": n ? "off" : "polite" }));
+  box.append(make("div", "cmp-map-box"), make("p", "cmp-said", "", { "aria-live": "off" }));
   return box;
+}
+
+// Of all that change at once only the picture that has the focus is read out.
+function speaks(element, box) {
+  const said = box.querySelector(".cmp-said");
+  element.onfocus = () => said.setAttribute("aria-live", "polite");
+  element.onblur = () => said.setAttribute("aria-live", "off");
 }
 
 // Draw a panel's map, once it has its place on the page, and let a row be chosen in it.
@@ -96,13 +104,14 @@ function wireMap(box, reader, n, state, look, view, move) {
   drawReader(box, reader, n, state, look, view);
   const element = box.querySelector(".cmp-map"), count = reader.drawn.length;
   const size = (SIZE - GUTTER - RIGHT) / count;
+  speaks(element, box);
   element.onpointermove = element.onpointerdown = (event) => {
     const place = element.getBoundingClientRect();
     const row = Math.floor((((event.clientY - place.top) / place.height) * (TOP + size * count) - TOP) / size);
     if (row >= 0 && row < count) move(reader.drawn[row]);
   };
   element.onkeydown = (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[plainKey(event)];
     if (!step) return;
     event.preventDefault();
     move(reader.drawn[Math.max(0, Math.min(count - 1, rowOf(view, reader) + step))]);
@@ -123,7 +132,7 @@ function drawReader(box, reader, n, state, look, view) {
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
   context.strokeRect(GUTTER + 1, TOP + row * size, SIZE - GUTTER - RIGHT - 2, size);
-  box.querySelector(".cmp-said").textContent = spoken(state, n, reader, row);
+  putText(box.querySelector(".cmp-said"), spoken(state, n, reader, row));
 }
 
 // A dotted line wherever tokens between two that are drawn are not.
@@ -209,13 +218,16 @@ function drawHeads(box, n, state, look, at, open) {
     if (layer >= 0 && layer < layers && head >= 0 && head < heads) open(layer, head);
   };
   put(element, "data-chooses", "");
+  speaks(element, box);
+  putText(box.querySelector(".cmp-said"),
+    `Layer ${now[0] + 1}, head ${now[1] + 1}: ${percent(shares[now[0] * heads + now[1]]).replace(" ", "\u00a0")} goes right.`);
   element.onclick = (event) => {
     const place = element.getBoundingClientRect(), scale = SIZE / place.width;
     choose(Math.floor(((event.clientY - place.top) * scale) / size),
       Math.floor(((event.clientX - place.left) * scale - left) / size));
   };
   element.onkeydown = (event) => {
-    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[plainKey(event)];
     if (!step) return;
     event.preventDefault();
     choose(now[0] + step[0], now[1] + step[1]);

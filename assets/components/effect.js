@@ -18,7 +18,9 @@ export default function (component) {
 // The page keeps a box of many answers low and scrolls it (app.css): then the keyboard gets into it.
 function letScroll(root) {
   const box = root.getRootNode().host?.closest(".st-key-c_effect");
-  if (box && box.scrollHeight > box.clientHeight) root.tabIndex = 0;
+  const isMore = box && box.scrollHeight > box.clientHeight + 2; // a pixel of rounding is nothing to scroll to
+  if (box) box.style.overflowY = isMore ? "" : "hidden";
+  if (isMore) root.tabIndex = 0;
   else root.removeAttribute("tabindex");
 }
 

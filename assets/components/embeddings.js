@@ -23,7 +23,8 @@ export default function (component) {
     const look = theme(parentElement), scale = typeScale();
     [STRIP, NAME_WIDTH, HEAD] = [17 * scale, 96 * scale, 24 * scale];
     const block = state.strips.length * STRIP + HEAD + BLOCK_GAP;
-    const height = Math.min(block * state.tokens.length, 620);
+    const room = innerWidth > 640 ? 620 : Math.max(2 * block, innerHeight - readout.offsetHeight - 140); // a phone shows both at once
+    const height = Math.min(block * state.tokens.length, 620, room);
     scroller.style.height = `${height}px`;
     spacer.style.height = `${block * state.tokens.length}px`;
     const width = Math.max(240, spacer.clientWidth);
@@ -59,7 +60,7 @@ export default function (component) {
   first.element.onpointermove = (event) => { if (at(event)) { draw(); read(); } };
   first.element.onclick = (event) => { if (at(event)) tell(); };
   first.element.onkeydown = (event) => {
-    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], Enter: [0, 0] }[event.key];
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0], Enter: [0, 0] }[plainKey(event)];
     if (!step) return;
     event.preventDefault();
     cell.t = Math.max(0, Math.min(state.tokens.length - 1, cell.t + step[0]));

@@ -95,7 +95,7 @@ function moveWord(event, text) {
   const words = [...text.querySelectorAll(".bw-word")];
   const n = words.indexOf(event.target), last = words.length - 1;
   if (n >= 0 && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); words[n].click(); return; }
-  const to = { ArrowRight: n + 1, ArrowLeft: n - 1, Home: 0, End: last }[event.key];
+  const to = { ArrowRight: n + 1, ArrowLeft: n - 1, Home: 0, End: last }[plainKey(event)];
   if (to === undefined || n < 0) return;
   event.preventDefault();
   words.forEach((word) => { word.tabIndex = -1; });

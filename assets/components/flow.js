@@ -112,7 +112,7 @@ function flowEvents(element, state, place, at, show) {
   element.onpointermove = element.onclick = (event) => go(barUnder(event, element, state, place));
   element.onpointerleave = () => go({ c: at.c, r: null });
   element.onkeydown = (event) => {
-    const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key];
+    const step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[plainKey(event)];
     if (!step) return;
     event.preventDefault();
     const r = at.r === null ? state.target : at.r + step[1];

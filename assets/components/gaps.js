@@ -9,23 +9,23 @@ export default function (component) {
   const cards = child(parentElement, "div", "bw-cards"), foot = child(parentElement, "p", "bw-foot bw-hint");
   choiceRow(component, row, state.chips, state.selected,
     { select: "many", label: state.label, fixed: new Set(state.fixed) });
-  focusTried(row, state.tried);
   boundRow(row, ".bw-mask", 25);
   putText(hint, state.hint);
   hint.hidden = state.hint === "";
   putText(foot, state.foot);
   foot.hidden = state.foot === "";
   each(cards, state.cards, () => make("section", "bw-card"), (box, card) => fillCard(box, card, component));
+  focusTried(row, state.tried);
   numbersTable(parentElement, "Guesses for each gap", ["gap", "run", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => card.lists.flatMap((list) =>
       list.rows.map((guess, n) => [card.title, list.name || "–", guess.rank ?? n + 1, guess.t, guess.p]))), state.cards.length > 0);
 }
 
-// Whoever tried an example goes on from its gap, as its button is gone.
+// Whoever tried an example, or put a guess in, goes on from the next gap, as the button is gone; without one, from the chips.
 function focusTried(row, tried) {
   const isNew = row.tried !== undefined && row.tried !== tried, n = [...row.children].findIndex((chip) => chip.matches(".bw-mask"));
   row.tried = tried;
-  if (isNew && n >= 0) focusChip(row, n);
+  if (isNew && (n >= 0 || document.activeElement === document.body)) focusChip(row, Math.max(n, 0));
 }
 
 function fillCard(box, card, component) {

@@ -87,7 +87,7 @@ function listen(view) {
   grid.onclick = (event) => { if (!Number.isNaN(at(event))) { goTo(view, at(event)); toggle(view, view.at); } };
   grid.onkeydown = (event) => {
     if (Number.isNaN(at(event))) return;
-    const to = stepFrom(view, at(event), event.key);
+    const to = stepFrom(view, at(event), plainKey(event));
     if (to !== undefined) goTo(view, to);
     else if (event.key === " " || event.key === "Enter") toggle(view, at(event));
     else return;

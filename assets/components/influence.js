@@ -61,7 +61,7 @@ function sentence(payload, t) {
 function moveFocus(event, strip) {
   const columns = [...strip.querySelectorAll(".bw-column")];
   const n = columns.indexOf(event.target), last = columns.length - 1;
-  const to = { ArrowRight: n + 1, ArrowLeft: n - 1, Home: 0, End: last }[event.key];
+  const to = { ArrowRight: n + 1, ArrowLeft: n - 1, Home: 0, End: last }[plainKey(event)];
   if (to === undefined || n < 0) return;
   event.preventDefault();
   columns.forEach((column) => { column.tabIndex = -1; });

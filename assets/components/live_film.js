@@ -147,7 +147,7 @@ function looks(panel, film, state, look, tell) {
     button.onclick = () => tell({ layer: l, head: h });
   });
   small.onkeydown = (event) => {
-    const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: heads, ArrowUp: -heads }[event.key];
+    const move = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: heads, ArrowUp: -heads }[plainKey(event)];
     if (move === undefined) return;
     event.preventDefault();
     const n = Math.max(0, Math.min(layers * heads - 1, state.layer * heads + state.head + move));
@@ -180,12 +180,12 @@ function bigMap(panel, film, state, look, size, weight) {
   });
   const said = child(panel, "p", "film-hint");
   said.setAttribute("aria-live", "polite");
-  const say = (q, k) => { said.textContent = `${arrow(film.tokens[q], film.tokens[k])}: ${percent(weight(q, k))}`; };
+  const say = (q, k) => putText(said, `${arrow(film.tokens[q], film.tokens[k])}: ${percent(weight(q, k))}`);
   const pinned = state.cell?.every((n) => n < size) ? state.cell : null; // stays while the film goes on
   if (pinned) {
     say(...pinned);
     ring(context, look, () => context.rect(edge + pinned[1] * cell, edge + pinned[0] * cell, cell, cell));
-  } else said.textContent = "Rows look at columns. Point at a cell, or choose one with click or arrows to follow it.";
+  } else putText(said, "Rows look at columns. Point at a cell, or choose one with click or arrows to follow it.");
   const under = (event) => [event.offsetY, event.offsetX].map((at) => Math.floor((at - edge) / cell));
   const isCell = (place) => place.every((n) => n >= 0 && n < size);
   element.onpointermove = (event) => { if (isCell(under(event))) say(...under(event)); };
@@ -193,7 +193,7 @@ function bigMap(panel, film, state, look, size, weight) {
   const pin = (place) => { state.cell = place; state.show(); };
   element.onclick = (event) => { if (isCell(under(event))) pin(under(event)); };
   element.onkeydown = (event) => {
-    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[plainKey(event)];
     if (!step) return;
     event.preventDefault();
     pin(pinned ? pinned.map((n, axis) => Math.max(0, Math.min(size - 1, n + step[axis]))) : [0, 0]);
@@ -221,21 +221,19 @@ function lies(panel, film, state, look) {
   const { element, context } = canvas(panel, "film-places", width, height, "Word embeddings of the small vocabulary on two axes");
   for (let w = 0; w < count; w++) {
     context.fillStyle = colour(w);
-    context.beginPath();
-    context.arc(x(w), y(w), 3.6, 0, 2 * Math.PI);
-    context.fill();
+    markOfKind(context, groups.indexOf(film.groups[w]), x(w), y(w));
   }
   context.font = `14px ${look.font}`;
   context.fillStyle = rgb(look.ink);
   nameWords(context, film.words, x, y, width, height);
   const said = child(panel, "p", "film-hint");
   said.setAttribute("aria-live", "polite");
-  const say = (w) => { said.textContent = `${film.words[w]} (${film.groups[w]})`; };
+  const say = (w) => putText(said, `${film.words[w]} (${film.groups[w]})`);
   const pinned = state.word < count ? state.word : null; // stays while the film goes on
   if (pinned !== null) {
     say(pinned);
     ring(context, look, () => context.arc(x(pinned), y(pinned), 7, 0, 2 * Math.PI));
-  } else said.textContent = "Where words crowd, some names are left out. Point at a dot, or choose one with click or arrows to follow it.";
+  } else putText(said, "Where words crowd, some names are left out. Point at a mark, or choose one with click or arrows to follow it.");
   const under = (event) => {
     const far = (w) => Math.hypot(x(w) - event.offsetX, y(w) - event.offsetY);
     const nearest = film.words.map((_, w) => w).reduce((best, w) => (far(w) < far(best) ? w : best), 0);
@@ -246,19 +244,31 @@ function lies(panel, film, state, look) {
   const pin = (word) => { state.word = word; state.show(); };
   element.onclick = (event) => { if (under(event) !== null) pin(under(event)); };
   element.onkeydown = (event) => {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[plainKey(event)];
     if (!step) return;
     event.preventDefault();
     pin(pinned === null ? 0 : Math.max(0, Math.min(count - 1, pinned + step)));
   };
   const legend = child(panel, "p", "film-legend");
   legend.replaceChildren(...groups.map((group, n) => {
-    const entry = make("span", "", group);
-    entry.style.setProperty("--dot", kindColour(n, look));
+    const entry = make("span"), mark = make("i", "", "●■▲◆▼✚"[n % 6], { "aria-hidden": "true" });
+    mark.style.color = kindColour(n, look);
+    entry.append(mark, group);
     return entry;
   }));
   numbersTable(panel, "Places of the words at this checkpoint", ["word", "kind", "axis 1", "axis 2"],
     () => film.words.map((word, w) => [word, film.groups[w], data[(state.frame * count + w) * 2], data[(state.frame * count + w) * 2 + 1]]));
+}
+
+// The mark of a kind, told from the others without its colour: circle, square, triangles, diamond, cross.
+function markOfKind(context, kind, x, y) {
+  const corners = [null, [[-1, -1], [1, -1], [1, 1], [-1, 1]], [[0, -1.3], [1.2, 0.9], [-1.2, 0.9]], [[0, -1.4], [1.4, 0], [0, 1.4], [-1.4, 0]],
+    [[0, 1.3], [1.2, -0.9], [-1.2, -0.9]],
+    [[-0.4, -1.3], [0.4, -1.3], [0.4, -0.4], [1.3, -0.4], [1.3, 0.4], [0.4, 0.4], [0.4, 1.3], [-0.4, 1.3], [-0.4, 0.4], [-1.3, 0.4], [-1.3, -0.4], [-0.4, -0.4]]][kind % 6];
+  context.beginPath();
+  if (corners) corners.forEach(([dx, dy]) => context.lineTo(x + 3.6 * dx, y + 3.6 * dy));
+  else context.arc(x, y, 3.8, 0, 2 * Math.PI);
+  context.fill();
 }
 
 // A line in the ink of the page around what is followed.

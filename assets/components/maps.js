@@ -72,7 +72,7 @@ function mapPanel(panel, state, look, cursor, move) {
   element.onpointermove = at;
   element.onclick = at;
   element.onkeydown = (event) => {
-    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[plainKey(event)];
     if (!step) return;
     event.preventDefault();
     move(cursor.r + step[0], cursor.c + step[1]);

@@ -56,7 +56,7 @@ function drawOperands(frame, line, payload, state, look) {
     move(Math.floor((event.clientX - box.left) * payload.size / box.width));
   };
   element.onkeydown = (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -32, PageDown: 32 }[event.key];
+    const step = { ArrowLeft: -1, ArrowRight: 1, PageUp: -32, PageDown: 32 }[plainKey(event)];
     if (step === undefined) return;
     event.preventDefault();
     move(state.at + step);

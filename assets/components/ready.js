@@ -13,6 +13,7 @@ export default function (component) {
     mendPrinting();
     mendTerms();
     nameCharts();
+    mendRoom();
     mendStyle(style);
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status), make("p", "bw-input", input), make("p", "bw-input bw-fields"));
     bar.setAttribute("data-text", text);
@@ -27,6 +28,9 @@ function mendNavigation() {
   const list = document.querySelector("[data-testid=stSidebarNavItems]");
   for (const element of list ? [list, ...list.querySelectorAll("li")] : []) element.setAttribute("role", "presentation");
 }
+
+// What a teacher asks, and what came out, comes into a follower's strip by itself: it is read out.
+function mendRoom() { document.querySelector(".st-key-bw_room")?.setAttribute("aria-live", "polite"); }
 
 // A page that stayed open while its server gave way to a newer one has that one's components, and takes its style.
 function mendStyle(address) {

@@ -58,7 +58,7 @@ function drawGrid(frame, line, payload, state) {
     if (i >= 0 && j >= 0 && i < g.count && j < g.count && (i !== state.at[0] || j !== state.at[1])) move(i, j);
   };
   element.onkeydown = (event) => {
-    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[plainKey(event)];
     if (!step) return;
     event.preventDefault();
     move(state.at[0] + step[0], state.at[1] + step[1]);

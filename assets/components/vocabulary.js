@@ -29,7 +29,7 @@ export default function (component) {
       read();
     };
     element.onkeydown = (event) => {
-      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[plainKey(event)];
       if (!step) return;
       event.preventDefault();
       chosen = Math.max(0, Math.min(order.length - 1, chosen + step));

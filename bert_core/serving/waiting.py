@@ -30,6 +30,9 @@ MAX_WAITING = 512
 MAX_A_VISITOR = 64
 #: Seconds without a turn after which a visitor's requests are given up.
 DEADLINE = 30.0
+#: Characters of the texts of one pass, which nobody can join once it has begun: sixteen texts of 500 tokens would hold
+#: up everybody for seconds. And of those that a text counts at most: what is beyond is cut.
+MOST_CHARACTERS, LONGEST = 8000, 2500
 #: How many times as long an answer may take in all, waits and work together.
 ALTOGETHER = 4
 
@@ -91,6 +94,11 @@ class Ticket:
     def refuse(self, error: Exception) -> None:
         with contextlib.suppress(InvalidStateError):
             self.future.set_exception(error)
+
+    @property
+    def length(self) -> int:
+        """Characters that a model may read of its texts."""
+        return min(len(self.request.text) + len(self.request.pair or ""), LONGEST)
 
     @property
     def group(self) -> tuple[Any, ...]:
@@ -207,11 +215,11 @@ class WaitingRoom:
         return expired
 
     def _take_group(self, most: int) -> list[Ticket]:
-        """Up to `most` of one group; the others of those visitors wait anew, as it was their turn."""
+        """Up to `most` of one group, of long texts fewer; the others of those visitors wait anew: it was their turn."""
         batch: list[Ticket] = []
         while len(batch) < most:
             ticket = self._next_of(batch[0].group if batch else None)
-            if ticket is None:
+            if ticket is None or (batch and sum(one.length for one in (*batch, ticket)) > MOST_CHARACTERS):
                 break
             self._remove(ticket)
             if ticket.visitor in self._queues:

@@ -202,3 +202,33 @@ def test_an_example_that_was_chosen_hands_the_focus_to_its_gap(visitor):
     expect(page.locator(".bw-row .bw-mask")).to_be_focused()
     page.keyboard.press("ArrowRight")
     expect(page.locator(".bw-row .bw-mask + .bw-chip")).to_be_focused()
+
+
+@pytest.mark.parametrize(("page", "query", "one"), [
+    ("masking", {"text": TEXT}, ".bw-row [tabindex='0']"), ("attention", {"text": TEXT}, "canvas.att-head"),
+    ("compare", {"text": TEXT, "view": "Masks and heads"}, "canvas.cmp-heads"),
+])
+def test_alt_and_an_arrow_stay_the_browsers_way_back(visitor, page, query, one):
+    visitor.open(page, **query)
+    taken = visitor.page.locator(one).first.evaluate("""(one) => [true, false].map((altKey) =>
+      !one.dispatchEvent(new KeyboardEvent(
+        "keydown", { key: "ArrowRight", altKey, bubbles: true, cancelable: true })))""")
+    assert taken == [False, True]
+
+
+def test_of_maps_that_change_at_once_the_one_with_the_focus_is_read_out(visitor):
+    page = visitor.open("compare", text=TEXT, view="Masks and heads")
+    live = page.locator(".cmp-said[aria-live=polite]")
+    expect(live).to_have_count(0)
+    gpt = page.get_by_role("region", name="GPT, left only", exact=True)
+    gpt.locator("canvas").focus()
+    before = live.inner_text()
+    page.keyboard.press("ArrowUp")
+    expect(live).to_have_count(1)
+    assert live.inner_text() == gpt.locator(".cmp-said").inner_text() != before
+    run = visitor.run_number()
+    page.get_by_role("region", name="GPT, left only: looks right").locator("canvas").focus()
+    page.keyboard.press("ArrowRight")
+    visitor.after(run)
+    expect(live).to_have_count(1)
+    expect(live).to_contain_text(re.compile(r"Layer \d+, head \d+: [<\d.]+\s%"))

@@ -51,6 +51,15 @@ def test_visitors_take_turns():
     assert texts(room.next_batch(16)) == ["ann 1", "ann 2", "ann 3"]
 
 
+def test_a_batch_of_long_texts_is_short_so_that_others_can_join_soon():
+    room = WaitingRoom()
+    long = "many words " * 1000  # of which a model reads the beginning
+    room.enter([ask(f"{n} {long}") for n in range(5)], "ann")
+    room.enter([ask("a word")], "bo")
+    assert [text[:6] for text in texts(room.next_batch(16))] == ["0 many", "a word", "1 many", "2 many"]
+    assert [text[:2] for text in texts(room.next_batch(16))] == ["3 ", "4 "]
+
+
 def test_a_batch_holds_one_model_and_one_precision():
     room = WaitingRoom()
     room.enter([ask("a", "m"), ask("b", "n"), ask("c", "m", "bf16"), ask("d", "m")], "ann")

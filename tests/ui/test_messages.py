@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from types import SimpleNamespace
 
 import pytest
-from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 from streamlit.proto.Common_pb2 import DoubleArray
 from streamlit.runtime.app_session import AppSession
@@ -16,10 +17,10 @@ from streamlit.runtime.state.session_state import SessionState
 from ui import messages
 
 
-def run_with(**value) -> BackMsg:
+def run_with(id: str = "$$ID-w", **value) -> BackMsg:
     """A run of the page with one widget of this value."""
     message = BackMsg()
-    message.rerun_script.widget_states.widgets.add(id="w", **value)
+    message.rerun_script.widget_states.widgets.add(id=id, **value)
     return message
 
 
@@ -28,15 +29,23 @@ def run_of(widgets: int, **about) -> BackMsg:
     message = BackMsg()
     message.rerun_script.MergeFrom(ClientState(**about))
     for number in range(widgets):
-        message.rerun_script.widget_states.widgets.add(id=f"w{number}")
+        message.rerun_script.widget_states.widgets.add(id=f"$$ID-{number}")
     return message
 
 
-def operation(**payload) -> BackMsg:
+def operation(name: str, file_id: str = "", **about: str) -> BackMsg:
     message = BackMsg()
-    message.backend_operation_request.request_id = "1"
-    for name in payload:
-        getattr(message.backend_operation_request, name).SetInParent()
+    message.backend_operation_request.MergeFrom(BackendOperationRequest(request_id="1", **about))
+    getattr(message.backend_operation_request, name).SetInParent()
+    if file_id:
+        message.backend_operation_request.deferred_file.file_id = file_id
+    return message
+
+
+def files(*names: str) -> BackMsg:
+    """Somebody is about to upload these."""
+    message = BackMsg()
+    message.file_urls_request.file_names.extend(names)
     return message
 
 
@@ -62,8 +71,17 @@ def operation(**payload) -> BackMsg:
     (run_of(1001), False),
     (run_of(1, fragment_id="0123456789abcdef" * 2), True),
     (run_of(1, fragment_id="a line\nof the log"), False),
-    (operation(deferred_file=1), True),
-    (operation(install_skills=1), False),
+    (operation("deferred_file"), True),
+    (operation("deferred_file", "0123abcd"), True),
+    (operation("deferred_file", "a line\nof the log"), False),
+    (operation("deferred_file", session_id="a" * 20_000_000), False),  # which the log would repeat
+    (operation("dataframe_chunk"), True),
+    (operation("install_skills"), False),
+    (files("table.csv"), True),
+    (files(*["a"] * 5), False),  # Streamlit makes an address for each while all wait
+    (files("a" * 200_000), False),
+    (run_with(string_value="the dog", id="w"), False),  # no widget is called so: the run would fail by it
+    (run_with(string_value="the dog", id="$$ID-" + "w" * 1000), False),
 ])
 def test_only_what_a_page_asks_for_is_answered(message, answered):
     assert messages.is_answered(message) == answered
@@ -84,7 +102,7 @@ def test_a_text_that_no_page_would_read_whole_is_not_kept_whole():
 def test_a_value_of_another_kind_than_its_widgets_reaches_no_session(monkeypatch, kind, value, heard):
     """Streamlit would keep it, and each later run of that session would end by a TypeError."""
     came, state = [], SessionState()
-    state._new_widget_state.set_widget_metadata(WidgetMetadata("w", str, str, kind))
+    state._new_widget_state.set_widget_metadata(WidgetMetadata("$$ID-w", str, str, kind))
     monkeypatch.setattr(AppSession, "handle_backmsg", lambda _self, message: came.append(message))
     messages.bound()
     AppSession.handle_backmsg(SimpleNamespace(_session_state=state), run_with(**value))
@@ -98,3 +116,36 @@ def test_a_session_hears_nothing_of_the_others(monkeypatch):
     for message in (BackMsg(clear_cache=True), BackMsg(app_heartbeat=True), run_with(json_value="[")):
         AppSession.handle_backmsg(None, message)
     assert heard == ["app_heartbeat"]
+
+
+def test_what_a_session_waits_for_is_made_one_after_the_other_and_a_flood_is_left_out():
+    at_once, made = [], []
+
+    async def make(number: int) -> None:
+        at_once.append(number)
+        await asyncio.sleep(0)
+        made.append((number, tuple(at_once)))
+        at_once.remove(number)
+
+    async def ask(count: int) -> None:
+        turn = messages.Turn()
+        await asyncio.gather(*(turn.take(lambda n=n: make(n)) for n in range(count)))
+        await turn.take(lambda: make(count))  # later there is room again
+
+    asyncio.run(ask(20))
+    assert made == [(n, (n,)) for n in [*range(messages.MOST_WAITING + 1), 20]]
+
+
+def test_the_same_bounds_twice_are_the_same(monkeypatch):
+    """A session's turn must not wait for itself."""
+    done = []
+
+    async def operate(self, request) -> None:
+        done.append(request)
+
+    monkeypatch.setattr(AppSession, "_handle_backend_operation_request", operate)
+    monkeypatch.setattr(AppSession, "handle_backmsg", AppSession.handle_backmsg)
+    messages.bound()
+    messages.bound()
+    asyncio.run(asyncio.wait_for(AppSession._handle_backend_operation_request(SimpleNamespace(), "file"), 5))
+    assert done == ["file"]

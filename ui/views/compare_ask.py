@@ -255,7 +255,7 @@ def _examples(with_notes: bool) -> None:
 def _take_example() -> None:
     """Put an example's sentence and word into the shared inputs and the address."""
     chosen = st.session_state.get("_compare_example")
-    if chosen is None:
+    if not isinstance(chosen, int):  # none of them, whatever a browser says
         return
     text, word = examples()[chosen]["text"], examples()[chosen]["word"]
     st.session_state["text"], st.session_state["pair"] = text, ""
