@@ -6,7 +6,7 @@ export default function (component) {
   const state = unpack(data);
   const row = child(parentElement, "div", "bw-row");
   const hint = child(parentElement, "p", "bw-hint");
-  const cards = child(parentElement, "div", "bw-cards"), foot = child(parentElement, "p", "bw-foot bw-hint");
+  const cards = child(parentElement, "div", "bw-cards"), foot = child(parentElement, "p", "bw-foot");
   choiceRow(component, row, state.chips, state.selected,
     { select: "many", label: state.label, fixed: new Set(state.fixed) });
   boundRow(row, ".bw-mask", 25);

@@ -37,7 +37,8 @@ def probe_figure(probe: Probe, reading: Array) -> go.Figure:
     """
     x = layer_names(len(reading))
     figure = go.Figure()
-    shares = f"share right of {probe.sentences} shipped sentences<br>it was not fitted on (bars: one sd of the folds)"
+    shares = (f"share right of {probe.sentences} shipped<br>sentences it was not fitted<br>"
+              "on (bars: one sd of the folds)")
     spread = {"array": np.minimum(probe.spread, 1 - probe.accuracy), "symmetric": False,  # no share is above 1
               "arrayminus": np.minimum(probe.spread, probe.accuracy), "color": theme.NEUTRAL, "thickness": 1}
     figure.add_scatter(

@@ -179,8 +179,7 @@ def export(loaded: Loaded, folder: Path) -> list[str]:
         raise ValueError(f"{loaded.name} splits text by {type(loaded.tokenizer.backend).__name__}, which is no "
                          "tokenizer.json; it can't be exported")
     check_free(folder)
-    second = _second_head(loaded)
-    fitting = fitting_class(loaded.config, loaded.model.heads, bool(second))
+    second, fitting = _second_head(loaded), exported_class(loaded)
     config = dataclasses.replace(loaded.config, architectures=fitting, extra=_own_keys(loaded.config))
     weights, lost = _exported(loaded, fitting, second)
     with begun_folder(folder):
@@ -233,6 +232,11 @@ def _second_head(loaded: Loaded) -> dict[str, Tensor]:
     if not stored.keys() >= set(names):
         return {}
     return {name: tensor.to(loaded.model.dtype) for name, tensor in read_tensors(stored, names).items()}
+
+
+def exported_class(loaded: Loaded) -> tuple[str, ...]:
+    """The class that `export` writes a model as."""
+    return fitting_class(loaded.config, loaded.model.heads, bool(_second_head(loaded)))
 
 
 def fitting_class(config: BertConfig, heads: frozenset[str], has_second: bool = True) -> tuple[str, ...]:

@@ -144,11 +144,11 @@ def run_finetune(args: argparse.Namespace) -> dict[str, Any]:
 
 def run_export(args: argparse.Namespace) -> dict[str, Any]:
     """Write a model as a folder that transformers opens on its own; what it was and can't stay is said."""
-    from bert_core.training.folder import export, fitting_class
+    from bert_core.training.folder import export, exported_class
 
     loaded = load_model(args.name)
     found = {"name": args.name, "folder": args.folder, "files": export(loaded, Path(args.folder))}
-    was, now = loaded.config.architectures, fitting_class(loaded.config, loaded.model.heads)
+    was, now = loaded.config.architectures, exported_class(loaded)
     if was != now:
         found["left_out"] = f"{was[0]} is written as {now[0]}: the rest of its heads is not read here"
     return found

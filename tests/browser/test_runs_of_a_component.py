@@ -68,9 +68,9 @@ def test_an_open_table_holds_the_row_that_is_framed(visitor):
 def test_an_open_table_follows_the_cursor(visitor):
     page = visitor.open("embeddings", view="Positions")
     page.locator(".bw-numbers summary").click()
-    becomes(page, lambda: cells(page, 2), ["0"])
+    becomes(page, lambda: cells(page, 2), ["5"])
     page.locator(".bw-map").press("ArrowDown")
-    becomes(page, lambda: cells(page, 2), ["1"])
+    becomes(page, lambda: cells(page, 2), ["6"])
 
 
 def test_the_table_of_a_token_is_named_after_it(visitor):

@@ -34,7 +34,7 @@ def test_a_probe_s_reading_stands_beside_how_often_it_is_right():
     sure = cls.probe_figure(probe._replace(accuracy=np.array([0.97, 1.0])), np.array([0.3, 0.9])).data[0]
     assert list(sure.error_y.array) == pytest.approx([0.03, 0.0])  # no share is above 1
     assert list(sure.error_y.arrayminus) == [0.1, 0.2]
-    assert right.name.startswith("share right of 40 shipped sentences<br>it was not fitted on (bars: ")
+    assert right.name.startswith("share right of 40 shipped<br>sentences it was not fitted<br>on (bars: ")
     assert "“yes”" in reading.name
     assert (right.line.color, reading.line.color) == (theme.NEUTRAL, theme.BOTH_WAYS)
     layout = cls.probe_figure(probe, np.array([0.3, 0.9])).layout
