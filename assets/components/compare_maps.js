@@ -76,7 +76,7 @@ function headsOf(reader) {
   const box = make("section", "cmp-panel", "", {
     "aria-label": `${reader.title}: looks right`, "data-reader": reader.reader, "data-accent": reader.accent,
   });
-  box.append(make("h3", "", reader.title), make("div", "cmp-heads-box"), make("p", "cmp-said cmp-share", "", { "aria-live": "off" }));
+  box.append(make("h3", "", reader.title), make("div", "cmp-heads-box"), make("p", "cmp-share", "", { "aria-live": "off" }));
   return box;
 }
 
@@ -94,7 +94,7 @@ function panel(reader) {
 
 // Of all that change at once only the picture that has the focus is read out.
 function speaks(element, box) {
-  const said = box.querySelector(".cmp-said");
+  const said = box.querySelector(".cmp-said, .cmp-share");
   element.onfocus = () => said.setAttribute("aria-live", "polite");
   element.onblur = () => said.setAttribute("aria-live", "off");
 }
@@ -219,7 +219,7 @@ function drawHeads(box, n, state, look, at, open) {
   };
   put(element, "data-chooses", "");
   speaks(element, box);
-  putText(box.querySelector(".cmp-said"),
+  putText(box.querySelector(".cmp-share"),
     `Layer ${now[0] + 1}, head ${now[1] + 1}: ${percent(shares[now[0] * heads + now[1]]).replace(" ", "\u00a0")} goes right.`);
   element.onclick = (event) => {
     const place = element.getBoundingClientRect(), scale = SIZE / place.width;

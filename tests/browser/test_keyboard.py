@@ -218,7 +218,7 @@ def test_alt_and_an_arrow_stay_the_browsers_way_back(visitor, page, query, one):
 
 def test_of_maps_that_change_at_once_the_one_with_the_focus_is_read_out(visitor):
     page = visitor.open("compare", text=TEXT, view="Masks and heads")
-    live = page.locator(".cmp-said[aria-live=polite]")
+    live = page.locator(":is(.cmp-said, .cmp-share)[aria-live=polite]")
     expect(live).to_have_count(0)
     gpt = page.get_by_role("region", name="GPT, left only", exact=True)
     gpt.locator("canvas").focus()

@@ -143,7 +143,7 @@ def test_poll_compares_class_and_model(new_visitor):
     teacher.page.get_by_text("1 guess of 1 follower").wait_for()
     teacher.page.get_by_role("button", name="Reveal").click()
     expect(teacher.page.get_by_role("row").filter(has_text="coffee")).to_contain_text("100 %")
-    expect(strip).to_contain_text("The class said: coffee (1)")
+    expect(strip).to_contain_text("The class said: Coffee (1)")
     expect(student.page.get_by_text("twin-bert says:")).to_contain_text("%")
 
 
