@@ -67,10 +67,10 @@ function child(parent, tag, name, attributes = {}) {
   return element;
 }
 
-// Set a text or an attribute only if it changed: unchanged nodes are not painted again.
 // What a key says to a picture. With Alt, Ctrl or Meta it is the browser's: Alt and an arrow lead back and forward.
 function plainKey(event) { return event.altKey || event.ctrlKey || event.metaKey ? "" : event.key; }
 
+// Set a text or an attribute only if it changed: unchanged nodes are not painted again.
 function putText(element, text) { if (element.textContent !== text) element.textContent = text; }
 function put(element, name, value) {
   if (value === null) element.removeAttribute(name);

@@ -19,7 +19,7 @@ COLOURS = {"both": theme.BOTH_WAYS, "left": theme.ONE_WAY, "hidden": theme.ONE_W
            "elmo": theme.NEUTRAL}
 DASHES = {"both": "solid", "left": "solid", "hidden": "dot", "right": "dash", "elmo": "solid"}
 MARKERS = {"both": "circle", "left": "triangle-left", "hidden": "x", "right": "triangle-right", "elmo": "diamond"}
-#: The same marks as text, for names that stand above a chart in place of a legend.
+#: The same marks as text, for the totals beside a chart.
 GLYPHS = {"both": "●", "left": "◀", "hidden": "✕", "right": "▶", "elmo": "◆"}
 NAMES = {"both": "BERT, both ways", "left": "GPT, left only", "hidden": "BERT, right side hidden",
          "right": "Right to left", "elmo": "ELMo's way: joined at the end"}
