@@ -21,15 +21,31 @@ _KEPT = "_kept"
 _CAME = "_came"
 #: Keys of the shared inputs; controls add theirs (see `remember`).
 SHARED = ("text", "pair", "model")
-#: Parameter of the address that names the step of a lesson which opened the page.
-STEP = "doing"
+#: Parameters of the address: the step of a lesson which opened the page, and a lesson of a teacher's own, packed.
+STEP, PLAN = "doing", "plan"
 #: Parameters of the address that are the visitor's own and never travel.
-OWN = ("room", "present", "hide", "fix", "embed", STEP)
+OWN = ("room", "present", "hide", "fix", "embed", STEP, PLAN)
 
 
 def to(view: View) -> None:
     """Go there at the next run; for use in a callback or before `st.rerun`."""
     st.session_state[_GOING] = view
+
+
+def as_from_link(view: View) -> View:
+    """A view that somebody else made, so that it can do no more than a link of theirs.
+
+    A widget of this session takes a value of the type that it has; anything else goes into the address, where the
+    widgets check what they read.
+    """
+    types = {key: type(_frozen(st.session_state[key])) for key in bound_keys(view.page) if key in st.session_state}
+    types |= dict.fromkeys(SHARED, str)
+    widgets = {key: value for key, value in view.widgets if type(value) is types.get(key)}
+    others = {key: list(value) if isinstance(value, tuple) else str(value)
+              for key, value in view.widgets if key not in widgets and key not in (*SHARED, *view.usual)}
+    others |= dict(view.parameters)
+    return View(view.page, tuple(widgets.items()),
+                tuple((key, value) for key, value in others.items() if key not in OWN and value), view.usual)
 
 
 def is_sent() -> bool:
@@ -71,7 +87,8 @@ def _take_on(view: View, page: str) -> None:
     fresh = _fresh(view, st.session_state.get(_CAME, False) or view.page != page)
     if view.page != page:
         st.session_state[_GOING], st.session_state[_CAME] = view, True
-        free = {key: value for key, value in (*fresh.items(), *view.parameters) if not _is_held(key)}
+        told = ((key, value) for key, value in fresh.items() if key not in view.usual)
+        free = {key: value for key, value in (*told, *view.parameters) if not _is_held(key)}
         # By its name: the bare address has a page of its own, with the same script.
         st.switch_page(st.Page(f"pages/{view.page}.py", url_path=view.page), query_params=free)
     for key, value in view.widgets:
@@ -133,8 +150,9 @@ def _fresh(view: View, from_elsewhere: bool) -> dict[str, str | list[str]]:
     """
     known = set(SHARED) if from_elsewhere else bound_keys(view.page)
     on_screen = {key for key in known if _is_held(key)}
-    return {key: list(value) if isinstance(value, tuple) else str(value)
-            for key, value in view.widgets if key not in on_screen and value is not None}
+    said = {key: "" if key in view.usual else list(value) if isinstance(value, tuple) else str(value)
+            for key, value in view.widgets if value is not None}
+    return {key: value for key, value in said.items() if key not in on_screen}
 
 
 # --- what is come back to ----------------------------------------------------
@@ -152,7 +170,7 @@ def kept(key: str) -> str | None:
 
 def is_plain() -> bool:
     """Whether the address asks for nothing of the page itself, unlike that of a lesson or of a link with controls."""
-    return set(st.query_params) <= {*SHARED, *OWN} - {STEP}
+    return set(st.query_params) <= {*SHARED, *OWN} - {STEP, PLAN}
 
 
 def keep_nothing(page: str | None = None) -> None:
@@ -187,7 +205,7 @@ def present_view(page: str) -> View:
     widgets = tuple((key, _frozen(st.session_state[key])) for key in sorted(bound) if key in st.session_state)
     others = tuple((key, value) for key, value in sorted(st.query_params.to_dict().items())
                    if key not in bound and key not in OWN)
-    return View(page, widgets, others)
+    return View(page, widgets, others, frozenset(key for key, _ in widgets if key not in st.query_params))
 
 
 def _frozen(value: Any) -> Value:

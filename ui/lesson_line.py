@@ -1,7 +1,7 @@
 """On a page that a lesson opened: which step it is, what there is to do, and the ways on and back.
 
-The step is in the address (`doing=gap.2`), so that a reload keeps it and whoever goes
-elsewhere by the sidebar leaves it behind.
+The step is in the address (`doing=gap.2`, or `doing=own.2` with the lesson itself in `plan`), so that a reload keeps
+it and whoever goes elsewhere by the sidebar leaves it behind.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import NamedTuple
 import streamlit as st
 
 from bert_core.serving.rooms import View
-from ui import going, notices, state
+from ui import going, notices, own_lesson, rooms, state
 from ui.lessons import Lesson, Step, lessons, titles
+from ui.own_lesson import OwnLesson
 
 #: Characters of what there is to do that are shown at once, and what follows them where that isn't all.
 MOST, CUT = 120, "\u00a0…"
@@ -23,34 +24,41 @@ _OPENED = "_steps_opened"
 
 
 class Place(NamedTuple):
-    """A step of a lesson, both counted from 1."""
+    """A step of a lesson, counted from 1."""
 
-    number: int
+    lesson: Lesson | OwnLesson
     n: int
-
-    @property
-    def lesson(self) -> Lesson:
-        return lessons()[self.number - 1]
 
     @property
     def step(self) -> Step:
         return self.lesson.steps[self.n - 1]
 
+    @property
+    def is_own(self) -> bool:
+        """Whether somebody put the lesson together, so that it may hold anything."""
+        return isinstance(self.lesson, OwnLesson)
+
 
 def open_step(place: Place) -> None:
     """Go where the step takes place; for use in a callback."""
-    view = place.step.view
-    going.to(replace(view, parameters=(*view.parameters, (going.STEP, f"{place.lesson.key}.{place.n}"))))
+    view, held = place.step.view, ((going.STEP, f"{place.lesson.key}.{place.n}"),)
+    if place.is_own:
+        view, held = going.as_from_link(view), (*held, (going.PLAN, own_lesson.pack(place.lesson)))
+    going.to(replace(view, parameters=(*view.parameters, *held)))
 
 
 def open_lesson(place: Place) -> None:
     """Go to the lesson itself; for use in a callback."""
-    going.to(View("class", (("view", "Lessons"), ("lesson", titles()[place.number - 1]))))
+    if place.is_own:
+        going.to(View("class", (("view", own_lesson.VIEW),), ((going.PLAN, own_lesson.pack(place.lesson)),)))
+    else:
+        going.to(View("class", (("view", "Lessons"), ("lesson", titles()[lessons().index(place.lesson)]))))
 
 
 def close() -> None:
     """Take the line away; for use in a callback."""
-    state.set_param(going.STEP, None)
+    for key in (going.STEP, going.PLAN):
+        state.set_param(key, None)
 
 
 def was_opened(place: Place) -> bool:
@@ -65,10 +73,9 @@ def draw(page: str) -> None:
         page: name of the page on screen.
     """
     place = state.param(going.STEP, _parse, None)
-    if place is None:
-        return
-    if place.step.page != page:
-        close()
+    if place is None or place.step.page != page:
+        if page not in rooms.NOT_SHOWN and {going.STEP, going.PLAN} & set(st.query_params):
+            close()
         return
     st.session_state.setdefault(_OPENED, set()).add(place)
     is_last = place.n == len(place.lesson.steps)
@@ -83,7 +90,9 @@ def draw(page: str) -> None:
 def _words(place: Place) -> str:
     """Which step it is and what there is to do, the rest of a long one to be unfolded."""
     short = shortened(place.step.do)
-    name = f"<strong>Lesson {place.number}, step {place.n} of {len(place.lesson.steps)}:</strong>"
+    lesson = place.lesson
+    name = html.escape(lesson.name) if place.is_own else f"Lesson {lessons().index(lesson) + 1}"
+    name = f"<strong>{name}, step {place.n} of {len(lesson.steps)}:</strong>"
     words = f"{name} {_written(short)}"
     if short == place.step.do:
         return f'<p class="bw-doing bw-words">{words}</p>'
@@ -98,9 +107,10 @@ def _written(words: str) -> str:
 def _parse(raw: str) -> Place:
     """'gap.2' of the address; ValueError if there is no such step."""
     key, _, n = raw.partition(".")
-    for number, lesson in enumerate(lessons(), 1):
+    own = own_lesson.of_address() if key == own_lesson.KEY else None
+    for lesson in (own,) if own else lessons():
         if lesson.key == key and n in map(str, range(1, len(lesson.steps) + 1)):
-            return Place(number, int(n))
+            return Place(lesson, int(n))
     raise ValueError(f"no such step: {raw}")
 
 

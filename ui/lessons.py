@@ -19,6 +19,7 @@ class Step:
     Attributes:
         link: values of the page's controls.
         at: what its picture is open at: parameters of the address that no control holds.
+        usual: keys of `link` whose value is the control's default.
     """
 
     do: str
@@ -26,6 +27,7 @@ class Step:
     page: str
     link: tuple[tuple[str, str | bool], ...]
     at: tuple[tuple[str, str], ...] = ()
+    usual: frozenset[str] = frozenset()
 
     @property
     def view(self) -> View:
@@ -33,7 +35,7 @@ class Step:
 
         A second sentence that it doesn't name is taken away.
         """
-        return View(self.page, (("pair", ""), ("model", state.OFFERED), *self.link), self.at)
+        return View(self.page, (("pair", ""), ("model", state.OFFERED), *self.link), self.at, self.usual)
 
 
 @dataclass(frozen=True)

@@ -56,11 +56,13 @@ class View:
         page: its name in the address.
         widgets: values of the controls, by key.
         parameters: what the address holds besides.
+        usual: keys of the controls that are at their default, which no address names.
     """
 
     page: str = ""
     widgets: tuple[tuple[str, Value], ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
+    usual: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

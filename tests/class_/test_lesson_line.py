@@ -102,7 +102,7 @@ def test_what_there_is_to_do_is_cut_at_a_sentence_or_a_word(do):
 def test_all_that_there_is_to_do_can_be_read_on_the_page(number):
     lesson = lessons()[number - 1]
     for n, step in enumerate(lesson.steps, 1):
-        words = html.unescape(re.sub(r"<[^>]*>", "", lesson_line._words(lesson_line.Place(number, n))))
+        words = html.unescape(re.sub(r"<[^>]*>", "", lesson_line._words(lesson_line.Place(lesson, n))))
         plain = words.replace("\u00a0", " ").replace(" …", " ")
         name = f"Lesson {number}, step {n} of {len(lesson.steps)}:"
         assert " ".join(plain.split()) == " ".join(f"{name} {step.do}".split())

@@ -75,7 +75,7 @@ def show_lessons(done: set[str]) -> None:
         draw(f'<p class="bw-progress"><strong>{count}</strong> of {len(names)} done</p>')
     lesson = lessons()[chosen]
     draw(heading(lesson.title), small(f"{lesson.minutes} minutes"))
-    _todo(chosen + 1, lesson, _predict(lesson))
+    _todo(lesson, _predict(lesson))
     _finish(lesson, done)
 
 
@@ -94,27 +94,35 @@ def _predict(lesson: Lesson) -> bool:
     return True
 
 
-def _todo(number: int, lesson: Lesson, predicted: bool) -> None:
+def _todo(lesson: Lesson, predicted: bool) -> None:
     """What to do, each with the button that sets it up, what to notice, and questions to oneself.
 
-    What to notice often gives the answer: it is folded away until that step's page was opened.
-
     Args:
-        number: of the lesson, from 1.
-        predicted: before that it stays folded whatever was opened, and is not printed.
+        predicted: before that what to notice stays folded whatever was opened, and is not printed.
     """
     draw(heading("Do and notice", 3))
-    for n, step in enumerate(lesson.steps, 1):
-        place = lesson_line.Place(number, n)
-        is_open = predicted and lesson_line.was_opened(place)
-        draw(f'<div class="bw-step{" bw-predicted" if predicted else ""}"><p><strong>{n}.</strong> '
-             f"{shell.inline(step.do)}</p><details{' open' if is_open else ''}><summary>What to notice</summary>"
-             f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p></details></div>')
-        st.button(f"Open {shell.title_of(step.page)}", key=f"_step_{lesson.key}_{n}", on_click=lesson_line.open_step,
-                  args=(place,))
+    for n in range(1, len(lesson.steps) + 1):
+        place = lesson_line.Place(lesson, n)
+        show_step(place, predicted)
+        open_button(place)
     checks = "".join(f"<details><summary>{shell.inline(question)}</summary><p>{shell.inline(answer)}</p></details>"
                      for question, answer in lesson.checks)
     draw(heading("Check yourself", 3), f'<div class="bw-checks">{checks}</div>')
+
+
+def show_step(place: lesson_line.Place, predicted: bool) -> None:
+    """What to do, and what to notice: that often gives the answer, and is folded away until the page was opened."""
+    step, is_open = place.step, predicted and lesson_line.was_opened(place)
+    notice = (f"<details{' open' if is_open else ''}><summary>What to notice</summary>"
+              f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p></details>')
+    draw(f'<div class="bw-step{" bw-predicted" if predicted else ""}"><p><strong>{place.n}.</strong> '
+         f"{shell.inline(step.do)}</p>{notice if step.notice else ''}</div>")
+
+
+def open_button(place: lesson_line.Place) -> None:
+    """The button that sets a step up."""
+    st.button(f"Open {shell.title_of(place.step.page)}", key=f"_step_{place.lesson.key}_{place.n}",
+              on_click=lesson_line.open_step, args=(place,))
 
 
 def _finish(lesson: Lesson, done: set[str]) -> None:

@@ -43,7 +43,7 @@ def qr_code(text: str, label: str) -> str:
     return f'<img class="bw-qr" alt="{html.escape(label, quote=True)}" src="data:image/svg+xml,{data}">'
 
 
-def _say_if_local(address: str) -> None:
+def say_if_local(address: str) -> None:
     """Nobody else's telephone opens an address of this computer's own."""
     if urllib.parse.urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1", None):
         notices.note("This address works on this computer only. For a class, start with “make run ADDRESS=0.0.0.0” and "
@@ -83,7 +83,7 @@ def show_room(here: Here) -> None:
 def _enter() -> None:
     if code := rooms.registry().left_open(visitors.current()):
         with st.container(horizontal=True, vertical_alignment="center"):
-            notices.note(f"Room {code}, which you opened, is still there, and its class waits.")
+            notices.note(f"Room {code}, which you opened, is still open, and its class is waiting.")
             st.button("Take control again", type="primary", on_click=rooms.take_back, args=(code,))
     teach, follow = st.columns(2, gap="large")
     with follow:
@@ -115,7 +115,7 @@ def _teach(here: Here) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         draw(f'<p class="bw-code">{html.escape(code)}</p>', qr_code(address, f"Join room {code}"), small(address))
-        _say_if_local(address)
+        say_if_local(address)
         with st.expander("Teacher's key"):
             draw(small("Whoever has it controls the room. Keep it to take control again after a reload."))
             st.code(key, language=None)
@@ -147,8 +147,8 @@ def _ask(here: Here) -> None:
         notices.note(f"A poll's sentence has at most {MAX_VALUE:,} characters; yours has {len(here.text):,}.")
         return
     if "mlm" not in state.loaded(here.model).model.heads:
-        notices.note(f"{here.model} fills no gap, so it could not answer beside the class: choose another under Model, "
-                     f"{state.OFFERED} say.")
+        notices.note(f"{here.model} can't fill gaps, so it can't answer beside the class: choose another under Model, "
+                     f"such as {state.OFFERED}.")
         return
     draw(f'<p class="bw-ask">{html.escape(here.text)}</p>')
     if here.text == state.DEFAULT_TEXT:
@@ -210,7 +210,7 @@ def show_present(here: Here) -> None:
              "hide": ",".join(hidden), "fix": "1" if fixed else "", **_own_parameters(page)}
     link = f"{base_address()}{page}?" + urllib.parse.urlencode({k: v for k, v in query.items() if v}, doseq=True)
     st.code(link, language=None, wrap_lines=True)
-    _say_if_local(link)
+    say_if_local(link)
     opener = f'<p><a href="{html.escape(link, quote=True)}" target="_self">Open it here</a></p>'
     draw(opener, qr_code(link, "This link"))
     if presenter.presentation() != presenter.PLAIN:
@@ -222,5 +222,6 @@ def _own_parameters(page: str) -> dict[str, str | tuple[str, ...]]:
     view = presenter.last_view()
     if view.page != page:
         return {}
-    held = {key: value if isinstance(value, tuple) else str(value) for key, value in view.widgets if value is not None}
+    held = {key: value if isinstance(value, tuple) else str(value) for key, value in view.widgets
+            if value is not None and key not in view.usual}
     return {key: value for key, value in {**held, **dict(view.parameters)}.items() if key not in going.SHARED}
