@@ -103,6 +103,14 @@ function keepFocus(parent, redraw) {
   if (at >= 0) stops()[at]?.focus({ preventScroll: true });
 }
 
+// A line that is heard and not seen, whenever its words change; what was asked for just now comes a moment after its line.
+const HEARD = "position:absolute; width:1px; height:1px; margin:0; overflow:hidden; clip-path:inset(50%)";
+function hear(parent, words, isAsked = false) {
+  const count = parent.children.length, line = child(parent, "p", "bw-heard", { role: "status", style: HEARD });
+  if (isAsked && parent.children.length > count) setTimeout(putText, 300, line, words);
+  else putText(line, words);
+}
+
 function svg(tag, attributes = {}, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -291,10 +299,12 @@ function luminance(colour) {
 
 // --- canvases ----------------------------------------------------------------
 
-// A canvas of width x height CSS pixels, sharp on any screen, named for readers. `stretch`: how much wider its style may
-// make it.
+// A canvas of width x height CSS pixels (`stretch`: how much wider its style may make it), sharp on any screen. Keys lead
+// through it: a slider. Screen readers keep the arrows of an image; an application Orca and iPhones pass over.
 function canvas(parent, name, width, height, label, stretch = 1) {
-  const element = child(parent, "canvas", name, { role: "img", "aria-label": label, tabindex: "0" });
+  const says = { role: "slider", "aria-roledescription": "picture", "aria-label": label, tabindex: "0" };
+  const element = child(parent, "canvas", name, says);
+  if (!element.hasAttribute("aria-valuenow")) sayPlace(element, 0, 1, "");
   const ratio = Math.min((window.devicePixelRatio || 1) * stretch, 3);
   element.width = Math.round(width * ratio);
   element.height = Math.round(height * ratio);
@@ -304,6 +314,15 @@ function canvas(parent, name, width, height, label, stretch = 1) {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
   return { element, context };
+}
+
+// Where the keys are in a picture: place `at` of `count`, and in words what is there, read out when it changes. Other words
+// of the same place Orca reads out only where the number is another too: half a place more, and back.
+function sayPlace(element, at, count, words) {
+  const [before, said] = [Number(element.getAttribute("aria-valuenow") ?? -1), element.getAttribute("aria-valuetext")];
+  const isThere = Math.floor(before) === at, isSaid = words === said;
+  const place = { min: 0, max: count, now: isThere && (isSaid || before === at) ? before + (isSaid ? 0 : 0.5) : at, text: words };
+  for (const [name, value] of Object.entries(place)) put(element, `aria-value${name}`, String(value));
 }
 
 // Fill a (rows, columns) map from `colour(row, column)` as one image, scaled by

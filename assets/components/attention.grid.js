@@ -40,9 +40,9 @@ function drawGrid(view, parent, paint) {
   const { layers, heads } = view.data, spot = view.cursor ?? [view.layer, view.head];
   const label = `Grid of ${layers} layers by ${heads} heads, each cell a head's attention map. ` +
     `Arrow keys move, Enter opens, Space ${view.data.mode === "act" ?
-      "switches a head off or on; left of the first head stands the whole layer" : "adds a head of this layer"}. ` +
-    `Now at ${cellName(view, spot)}.`;
+      "switches a head off or on; left of the first head stands the whole layer" : "adds a head of this layer"}.`;
   const { element, context } = canvas(parent, "att-grid", geometry.width, geometry.height, label);
+  sayPlace(element, spot[0] * (heads + 1) + spot[1] + 1, layers * (heads + 1), cellName(view, spot));
   const surface = new CanvasSurface(context);
   context.drawImage(gridPicture(view, geometry, paint), 0, 0, geometry.width, geometry.height);
   gridLabels(view, surface, geometry, paint);

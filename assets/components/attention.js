@@ -90,7 +90,7 @@ function buildOnce(view) {
   const { root } = view;
   if (root.firstChild) return;
   const left = make("div", "att-left"), right = make("div", "att-right");
-  left.append(make("div", "att-scrub"), make("p", "att-hint att-quiet"), make("div", "att-gridbox"), make("p", "att-off att-quiet", "", { "aria-live": "polite" }),
+  left.append(make("div", "att-scrub"), make("p", "att-hint att-quiet"), make("div", "att-gridbox"), make("p", "att-off att-quiet"),
     make("div", "att-gridtable"), make("aside", "att-card"));
   right.append(make("div", "att-controls"), make("h2", "att-title"), make("div", "att-headbox"), make("div", "att-details"),
     make("div", "att-save"), make("div", "att-headtable"));

@@ -151,8 +151,14 @@ function rankMeter(values, value, count) {
 // --- the lit token's exact weights -----------------------------------------------------
 
 function drawDetails(view, parent) {
+  const { items } = currentMaps(view)[0], focus = focusOf(view);
+  writeDetails(view, parent);
+  sayPlace(view.canvas.element, focus?.item ?? 0, items.length, parent.querySelector(".att-says").textContent);
+}
+
+function writeDetails(view, parent) {
   const maps = currentMaps(view), map = maps[0], focus = focusOf(view);
-  const says = child(parent, "p", "att-says", { "aria-live": "polite" });
+  const says = child(parent, "p", "att-says");
   const lists = child(parent, "div", "att-lists");
   const exact = map.exact ? "" : view.data.standalone ? " Thumbnail only: this file has the exact numbers of another layer." :
     " Thumbnail only; the exact layer is on its way.";
@@ -167,8 +173,8 @@ function drawDetails(view, parent) {
   const seen = Array.from({ length: n }, (_, q) => [q, values[q * n + focus.item]]);
   const pair = focus.other === undefined ? "" :
     ` From “${named(items, focus.item)}” to “${named(items, focus.other)}”: ${exactly(values[focus.item * n + focus.other])}.`;
-  const most = [...looks].sort((one, other) => other[1] - one[1]).slice(0, 2).filter(([, p]) => p > 0);
-  const best = pair || !most.length ? "" : ` Most at ${most.map(([k, p]) => `“${named(items, k)}” ${exactly(p)}`).join(", ")}.`;
+  const most = [...(focus.side === "to" ? seen : looks)].sort((one, other) => other[1] - one[1]).slice(0, 2).filter(([, p]) => p > 0);
+  const best = pair || !most.length ? "" : ` Most ${focus.side === "to" ? "from" : "at"} ${most.map(([k, p]) => `“${named(items, k)}” ${exactly(p)}`).join(", ")}.`;
   putText(says, `“${item.text}”, position ${item.pieces[0]}${pinned ? ", pinned" : ""}.${pair}${best}${exact}`);
   lists.replaceChildren(weightList("looks at", looks, items, "from"), weightList("is looked at by", seen, items, "to"));
 }

@@ -31,7 +31,7 @@ function drawRoles(component, root, data) {
   }
   const scroll = make("div", "roles-scroll bw-shaded", "", { tabindex: "0", role: "region", "aria-label": "Table of the heads tested" });
   scroll.append(table);
-  root.replaceChildren(says, allNumbers(root), scroll, make("p", "roles-more", `Published of bert-base too, not tested here: ${data.exemplars} ${data.coreference}`));
+  root.replaceChildren(says, allNumbers(root), scroll, make("p", "roles-more", `Also published for bert-base, not tested here: ${data.exemplars} ${data.coreference}`));
 }
 
 // The picture that a head opens in is below: on a phone it comes to the top, elsewhere as far up as it needs to be seen.

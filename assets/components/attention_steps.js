@@ -206,10 +206,15 @@ function drawStrip(view, box, title, numbers, names) {
     "Left and Right read them one by one.";
   const { element, context } = canvas(box, "steps-canvas", width, 30, label);
   drawMap(context, 0, 0, width, 30, 1, numbers.length, (_, c) => signedColour(numbers[c], limit, view.paint));
-  const says = child(box, "output", "steps-value");
+  const says = child(box, "span", "steps-value");
   says.textContent = "";
   let at = -1;
-  const say = (i) => { at = Math.max(0, Math.min(numbers.length - 1, i)); says.textContent = `${names ? quoted(nameAmong(names, at)) : `[${at}]`} ${readNumber(numbers[at])}`; };
+  const say = (i) => {
+    at = Math.max(0, Math.min(numbers.length - 1, i));
+    says.textContent = `${names ? quoted(nameAmong(names, at)) : `[${at}]`} ${readNumber(numbers[at])}`;
+    sayPlace(element, at, numbers.length, says.textContent);
+  };
+  sayPlace(element, 0, numbers.length, says.textContent);
   element.onpointermove = element.onpointerdown = (event) => say(Math.floor((event.offsetX / element.clientWidth) * numbers.length));
   element.onkeydown = (event) => {
     const move = { ArrowRight: 1, ArrowLeft: -1 }[plainKey(event)];

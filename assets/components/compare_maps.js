@@ -22,11 +22,13 @@ export default function (component) {
     state.readers.forEach((reader, n) => wireMap(panels.children[n], reader, n, state, look, view, move));
     drawShares();
   });
-  const drawShares = () => keepFocus(shares, () => {
+  const drawShares = () => {
     const look = theme(parentElement), { layer, head } = state.readers[0], at = chosenNow(shares, [layer, head]);
-    shares.replaceChildren(...state.readers.map(headsOf));
-    state.readers.forEach((reader, n) => drawHeads(shares.children[n], n, state, look, at, open));
-  });
+    each(shares, state.readers, headsOf, (box, reader, n) => {
+      nameHeads(box, reader);
+      drawHeads(box, n, state, look, at, open);
+    });
+  };
   const move = (row) => {
     if (row === view.row) return;
     view.row = row;
@@ -72,12 +74,17 @@ function foldedHeads(parent) {
   return child(fold, "div", "cmp-shares");
 }
 
-function headsOf(reader) {
-  const box = make("section", "cmp-panel", "", {
-    "aria-label": `${reader.title}: looks right`, "data-reader": reader.reader, "data-accent": reader.accent,
-  });
-  box.append(make("h3", "", reader.title), make("div", "cmp-heads-box"), make("p", "cmp-share", "", { "aria-live": "off" }));
+// They stay while heads are looked through: the picture with the keyboard is not told anew.
+function headsOf() {
+  const box = make("section", "cmp-panel");
+  box.append(make("h3"), make("div", "cmp-heads-box"), make("p", "cmp-share"));
   return box;
+}
+
+function nameHeads(box, reader) {
+  const names = { "aria-label": `${reader.title}: looks right`, "data-reader": reader.reader, "data-accent": reader.accent };
+  for (const [name, value] of Object.entries(names)) put(box, name, value);
+  putText(box.firstChild, reader.title);
 }
 
 function panel(reader) {
@@ -88,15 +95,8 @@ function panel(reader) {
   if (reader.drawn.length < reader.tokens.length) {
     box.append(make("p", "cmp-models", `${reader.drawn.length} of ${reader.tokens.length} tokens are drawn; the sentence below counts all`));
   }
-  box.append(make("div", "cmp-map-box"), make("p", "cmp-said", "", { "aria-live": "off" }));
+  box.append(make("div", "cmp-map-box"), make("p", "cmp-said"));
   return box;
-}
-
-// Of all that change at once only the picture that has the focus is read out.
-function speaks(element, box) {
-  const said = box.querySelector(".cmp-said, .cmp-share");
-  element.onfocus = () => said.setAttribute("aria-live", "polite");
-  element.onblur = () => said.setAttribute("aria-live", "off");
 }
 
 // Draw a panel's map, once it has its place on the page, and let a row be chosen in it.
@@ -104,7 +104,6 @@ function wireMap(box, reader, n, state, look, view, move) {
   drawReader(box, reader, n, state, look, view);
   const element = box.querySelector(".cmp-map"), count = reader.drawn.length;
   const size = (SIZE - GUTTER - RIGHT) / count;
-  speaks(element, box);
   element.onpointermove = element.onpointerdown = (event) => {
     const place = element.getBoundingClientRect();
     const row = Math.floor((((event.clientY - place.top) / place.height) * (TOP + size * count) - TOP) / size);
@@ -120,7 +119,7 @@ function wireMap(box, reader, n, state, look, view, move) {
 
 function drawReader(box, reader, n, state, look, view) {
   const count = reader.drawn.length, size = (SIZE - GUTTER - RIGHT) / count, row = rowOf(view, reader);
-  const { context } = canvas(box.querySelector(".cmp-map-box"), "cmp-map", SIZE, TOP + size * count,
+  const { element, context } = canvas(box.querySelector(".cmp-map-box"), "cmp-map", SIZE, TOP + size * count,
     `${reader.title}: ${count} by ${count} map, rows look at columns; up and down choose a row`, 1.6);
   for (let q = 0; q < count; q++) reader.drawn.forEach((k, column) => {
     if (!allowed(state, n, reader, q, k)) return;
@@ -132,7 +131,9 @@ function drawReader(box, reader, n, state, look, view) {
   context.strokeStyle = rgb(MEANING.mask);
   context.lineWidth = 2.5;
   context.strokeRect(GUTTER + 1, TOP + row * size, SIZE - GUTTER - RIGHT - 2, size);
-  putText(box.querySelector(".cmp-said"), spoken(state, n, reader, row));
+  const says = spoken(state, n, reader, row); // all maps change at once: only the one with the focus reads it out
+  putText(box.querySelector(".cmp-said"), says);
+  sayPlace(element, row, count, says);
 }
 
 // A dotted line wherever tokens between two that are drawn are not.
@@ -218,9 +219,9 @@ function drawHeads(box, n, state, look, at, open) {
     if (layer >= 0 && layer < layers && head >= 0 && head < heads) open(layer, head);
   };
   put(element, "data-chooses", "");
-  speaks(element, box);
-  putText(box.querySelector(".cmp-share"),
-    `Layer ${now[0] + 1}, head ${now[1] + 1}: ${percent(shares[now[0] * heads + now[1]]).replace(" ", "\u00a0")} goes right.`);
+  const says = `Layer ${now[0] + 1}, head ${now[1] + 1}: ${percent(shares[now[0] * heads + now[1]]).replace(" ", "\u00a0")} goes right.`;
+  putText(box.querySelector(".cmp-share"), says);
+  sayPlace(element, now[0] * heads + now[1], layers * heads, says);
   element.onclick = (event) => {
     const place = element.getBoundingClientRect(), scale = SIZE / place.width;
     choose(Math.floor(((event.clientY - place.top) * scale) / size),

@@ -14,7 +14,7 @@ export default function (component) {
   state.strips = STRIPS.filter((name) => state.arrays[name]);
   state.width = state.arrays.sum.shape[1];
   const cell = { t: Math.min(state.cell[0], state.tokens.length - 1), d: Math.min(state.cell[1], state.width - 1) };
-  const readout = child(parentElement, "div", "bw-readout", { "aria-live": "polite" });
+  const readout = child(parentElement, "div", "bw-readout");
   const scroller = child(parentElement, "div", "bw-scroller");
   const spacer = child(scroller, "div", "bw-spacer");
   const key = child(parentElement, "p", "bw-key");
@@ -37,6 +37,8 @@ export default function (component) {
   let listed = cell.t; // the token whose numbers the table holds
   const read = () => {
     readCell(readout, state, cell);
+    sayPlace(spacer.querySelector("canvas"), cell.t * state.width + cell.d, state.tokens.length * state.width,
+      cellInWords(state, cell));
     if (listed !== cell.t) { listed = cell.t; fillTable(); }
   };
   const update = (inside) => {
@@ -123,10 +125,17 @@ function keepInSight(scroller, top, block) {
   if (top + block > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = top + block - scroller.clientHeight;
 }
 
+function signed(x) { return `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(DECIMALS)}`; }
+
+// The chosen cell and its numbers, to be heard: the page writes them in columns.
+function cellInWords(state, { t, d }) {
+  return `Dimension ${d} of “${state.tokens[t]}” at position ${t}: `
+    + state.strips.map((strip) => `${NAMES[strip].replace("= ", "")} ${signed(value(state, strip, t, d))}`).join(", ");
+}
+
 // The chosen cell's addends, its sum, and LayerNorm worked out term by term.
 function readCell(readout, state, cell) {
   const { t, d } = cell;
-  const signed = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(DECIMALS)}`;
   const term = (strip) => {
     const span = make("span", `bw-term bw-term-${strip}`);
     span.append(make("b", "", signed(value(state, strip, t, d))), make("span", "", NAMES[strip].replace("= ", "")));
@@ -140,10 +149,10 @@ function readCell(readout, state, cell) {
   }
   line.append(make("span", "bw-sign", "→"), term("output"));
   readout.replaceChildren(make("p", "bw-where", `Dimension ${d} of “${state.tokens[t]}” at position ${t}`), line,
-    make("p", "bw-norm", normLine(state, t, d, signed)));
+    make("p", "bw-norm", normLine(state, t, d)));
 }
 
-function normLine(state, t, d, signed) {
+function normLine(state, t, d) {
   const width = state.width, row = Array.from({ length: width }, (_, i) => value(state, "sum", t, i));
   const mean = row.reduce((a, b) => a + b, 0) / width;
   const sd = Math.sqrt(row.reduce((a, b) => a + (b - mean) ** 2, 0) / width + state.epsilon);

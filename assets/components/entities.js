@@ -6,8 +6,8 @@ export default function (component) {
   const { parentElement, data } = component;
   const payload = unpack(data);
   const root = child(parentElement, "div", "bw-entities");
-  const text = child(root, "div", "bw-text", { role: "group", "aria-label": payload.label });
-  const panel = child(root, "div", "bw-panel", { "aria-live": "polite" });
+  const text = child(root, "div", "bw-text", { role: "toolbar", "aria-label": payload.label });
+  const panel = child(root, "div", "bw-panel");
   const draw = () => keepFocus(text, () => {
     const look = theme(parentElement);
     text.replaceChildren(...pieces(payload, look));
@@ -47,7 +47,8 @@ function pieces(payload, look) {
       boxEnd = entity.end;
       out.push(box);
     }
-    const span = make("span", "bw-word", letters.slice(word.start, word.end).join(""), { role: "button" });
+    const text = letters.slice(word.start, word.end).join("");
+    const span = make("span", "bw-word", text, { role: "button", "aria-label": `${text}, ${labelOf(payload, word)}` });
     if (box) box.append(span); else out.push(span);
     at = word.end;
   });
@@ -87,6 +88,11 @@ function openWord(panel, payload, n, words, look) {
     }
   }
   panel.replaceChildren(table);
+}
+
+// Its label and how sure that is: who goes from word to word hears it, and finds the rest in the panel's table.
+function labelOf(payload, word) {
+  return `${word.label} ${percent(best(payload, word, payload.labels.indexOf(word.label)))}`;
 }
 
 function best(payload, word, label) { return Math.max(...word.pieces.map((t) => probability(payload, t, label))); }

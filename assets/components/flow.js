@@ -6,7 +6,7 @@ export default function (component) {
   const state = readFlow(unpack(data));
   const button = child(parentElement, "button", "bw-flow-play", { type: "button", title: "Layer by layer, from the last to the input" });
   const box = child(parentElement, "div", "bw-flow-box");
-  const line = child(parentElement, "p", "bw-readout", { "aria-live": "polite" });
+  const line = child(parentElement, "p", "bw-readout");
   const draw = () => keepFocus(box, () => drawFlow(box, line, state, theme(parentElement)));
   build(button, state, draw);
   numbersTable(parentElement, `Share of each token in what reaches ${rowName(state, state.target)} of the last layer`,
@@ -90,6 +90,8 @@ function drawFlow(box, line, state, look) {
   const show = () => {
     paint(context, state, place, all, at, look);
     line.textContent = at.r === null ? hint(state, place) : inWords(state, at);
+    const count = state.rows.length;
+    sayPlace(element, at.c * count + (at.r ?? 0), state.columns.length * count, line.textContent);
   };
   flowEvents(element, state, place, at, show);
   show();

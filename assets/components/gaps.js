@@ -15,10 +15,19 @@ export default function (component) {
   putText(foot, state.foot);
   foot.hidden = state.foot === "";
   each(cards, state.cards, () => make("section", "bw-card"), (box, card) => fillCard(box, card, component));
+  hear(parentElement, inWords(state));
   focusTried(row, state.tried);
   numbersTable(parentElement, "Guesses for each gap", ["gap", "run", "rank", "piece", "probability"], () =>
     state.cards.flatMap((card) => card.lists.flatMap((list) =>
       list.rows.map((guess, n) => [card.title, list.name || "–", guess.rank ?? n + 1, guess.t, guess.p]))), state.cards.length > 0);
+}
+
+// The first guesses, read out when they change: so many gaps and guesses, the lists tell the rest.
+const TOLD = 3;
+function inWords({ cards, chips, selected }) {
+  const best = ({ name, rows }) => `${name ? `${name}: ` : ""}${rows.slice(0, TOLD).map((guess) => `${guess.t} ${percent(guess.p)}`).join(", ")}`;
+  if (!cards.length) return selected.length || chips.some((chip) => chip.k === "mask") ? "" : "No token is hidden.";
+  return cards.slice(0, TOLD).map((card) => `${card.title}: ${card.lists.map(best).join("; ")}`).join(". ");
 }
 
 // Whoever tried an example, or put a guess in, goes on from the next gap, as the button is gone; without one, from the chips.

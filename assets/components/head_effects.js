@@ -9,7 +9,7 @@ export default function (component) {
   const box = child(parentElement, "section", "fx-box", { "aria-label": "How far the answer moves without each head" });
   child(box, "h2", "fx-title").replaceChildren("How far the answer moves without each head ",
     make("span", "fx-quiet fx-asked", state.title), make("span", "fx-quiet", "layer ↓  head →", { "aria-hidden": "true" }));
-  putText(child(box, "p", "fx-hint"), "Each is off alone, in the whole model, whatever is off now. Click a cell to switch its head off; keys: arrows and Space.");
+  putText(child(box, "p", "fx-hint"), "Each head is off alone, in the whole model, whatever is off now. Click a cell to switch its head off; keys: arrows and Space.");
   const grid = child(box, "div", "fx-grid", { role: "listbox", "aria-multiselectable": "true",
     "aria-label": `${state.layers} layers by ${state.heads} heads; arrow keys move, Space switches a head off or on` });
   grid.style.setProperty("--heads", state.heads);
@@ -23,6 +23,7 @@ export default function (component) {
   draw();
   onWidthChange(grid, draw);
   listen(view);
+  hear(box, `${state.title}. Without it the answer moves most: ${inWords(view, strongest(state), false)}`, true);
   numbersTable(box, `${state.title}: each head off alone, the strongest first`,
     ["layer, head", "KL, nats", `“${state.answer}” (${percent(state.before)})`, "first then"], () => ranked(state).map((cell) =>
       [`${where(state, cell)[0]}, ${where(state, cell)[1]}`, state.arrays.divergence.data[cell], state.arrays.after.data[cell], state.first[cell]]));

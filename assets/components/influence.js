@@ -5,8 +5,8 @@ export default function (component) {
   const { parentElement, data } = component;
   const payload = unpack(data);
   const root = child(parentElement, "div", "bw-influence");
-  const strip = child(root, "div", "bw-strip", { role: "list", "aria-label": payload.label });
-  const line = child(root, "p", "bw-says", { "aria-live": "polite" });
+  const strip = child(root, "div", "bw-strip", { role: "listbox", "aria-label": payload.label });
+  const line = child(root, "p", "bw-says"); // the column's name says the same
   const draw = () => keepFocus(strip, () => drawStrip(strip, line, payload, theme(parentElement)));
   draw();
   strip.onkeydown = (event) => moveFocus(event, strip);
@@ -23,6 +23,7 @@ function drawStrip(strip, line, payload, look) {
   const columns = payload.tokens.map((token, t) => drawColumn(payload, t, look));
   columns.forEach((column, t) => {
     column.tabIndex = t === 0 ? 0 : -1;
+    column.setAttribute("aria-selected", String(t === 0));
     column.onfocus = column.onpointerenter = () => { line.textContent = sentence(payload, t); };
   });
   strip.replaceChildren(legend, ...columns);
@@ -32,7 +33,7 @@ function drawStrip(strip, line, payload, look) {
 function drawColumn(payload, t, look) {
   const { t: text, k: kind } = payload.tokens[t];
   const column = make("div", `bw-column bw-is-${kind}${payload.mark === t ? " bw-marked" : ""}`, "", {
-    role: "listitem", "aria-label": sentence(payload, t),
+    role: "option", "aria-label": sentence(payload, t),
   });
   column.appendChild(make("span", "bw-column-token", text));
   payload.rows.forEach((row, r) => {
@@ -64,8 +65,10 @@ function moveFocus(event, strip) {
   const to = { ArrowRight: n + 1, ArrowLeft: n - 1, Home: 0, End: last }[plainKey(event)];
   if (to === undefined || n < 0) return;
   event.preventDefault();
-  columns.forEach((column) => { column.tabIndex = -1; });
   const next = columns[Math.max(0, Math.min(last, to))];
-  next.tabIndex = 0;
+  for (const column of columns) {
+    column.tabIndex = column === next ? 0 : -1;
+    column.setAttribute("aria-selected", String(column === next));
+  }
   next.focus();
 }

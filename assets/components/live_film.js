@@ -48,7 +48,7 @@ function controls(root, film, state, tell) {
   const bar = child(root, "div", "film-bar");
   const play = child(bar, "button", "film-play", { type: "button" });
   const range = child(bar, "input", "film-range", { type: "range", min: "0", step: "1", "aria-label": "Checkpoint" });
-  const name = child(bar, "output", "film-step");
+  const name = child(bar, "span", "film-step");
   range.max = String(state.last);
   state.label = () => {
     range.value = String(state.frame);
@@ -141,8 +141,8 @@ function looks(panel, film, state, look, tell) {
     button.setAttribute("aria-label", `Layer ${l + 1}, head ${h + 1}`);
     button.setAttribute("aria-checked", String(on));
     button.tabIndex = on ? 0 : -1;
-    const { context } = canvas(button, "film-thumb", 44, 44, `Attention of layer ${l + 1}, head ${h + 1}`);
-    button.querySelector("canvas").removeAttribute("tabindex");
+    const { element, context } = canvas(button, "film-thumb", 44, 44, "");
+    for (const [name, value] of [["aria-hidden", "true"], ["tabindex", null]]) put(element, name, value); // the button has the name
     drawMap(context, 0, 0, 44, 44, size, size, (q, k) => probabilityColour(weight(l, h, q, k), look));
     button.onclick = () => tell({ layer: l, head: h });
   });
@@ -179,13 +179,13 @@ function bigMap(panel, film, state, look, size, weight) {
     context.restore();
   });
   const said = child(panel, "p", "film-hint");
-  said.setAttribute("aria-live", "polite");
   const say = (q, k) => putText(said, `${arrow(film.tokens[q], film.tokens[k])}: ${percent(weight(q, k))}`);
   const pinned = state.cell?.every((n) => n < size) ? state.cell : null; // stays while the film goes on
   if (pinned) {
     say(...pinned);
     ring(context, look, () => context.rect(edge + pinned[1] * cell, edge + pinned[0] * cell, cell, cell));
   } else putText(said, "Rows look at columns. Point at a cell, or choose one with click or arrows to follow it.");
+  sayPlace(element, pinned ? pinned[0] * size + pinned[1] : 0, size * size, said.textContent);
   const under = (event) => [event.offsetY, event.offsetX].map((at) => Math.floor((at - edge) / cell));
   const isCell = (place) => place.every((n) => n >= 0 && n < size);
   element.onpointermove = (event) => { if (isCell(under(event))) say(...under(event)); };
@@ -227,13 +227,13 @@ function lies(panel, film, state, look) {
   context.fillStyle = rgb(look.ink);
   nameWords(context, film.words, x, y, width, height);
   const said = child(panel, "p", "film-hint");
-  said.setAttribute("aria-live", "polite");
   const say = (w) => putText(said, `${film.words[w]} (${film.groups[w]})`);
   const pinned = state.word < count ? state.word : null; // stays while the film goes on
   if (pinned !== null) {
     say(pinned);
     ring(context, look, () => context.arc(x(pinned), y(pinned), 7, 0, 2 * Math.PI));
   } else putText(said, "Where words crowd, some names are left out. Point at a mark, or choose one with click or arrows to follow it.");
+  sayPlace(element, pinned ?? 0, count, said.textContent);
   const under = (event) => {
     const far = (w) => Math.hypot(x(w) - event.offsetX, y(w) - event.offsetY);
     const nearest = film.words.map((_, w) => w).reduce((best, w) => (far(w) < far(best) ? w : best), 0);

@@ -5,7 +5,7 @@ export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
   const panels = child(child(parentElement, "div", "bw-panelbox"), "div", "bw-panels");
-  const readout = child(parentElement, "p", "bw-readout", { "aria-live": "polite" });
+  const readout = child(parentElement, "p", "bw-readout");
   const cursor = (parentElement.__bwCursor ??= { r: state.at?.[0] ?? 0, c: state.at?.[1] ?? 0 });
   const rows = state.rows.length, columns = state.columns.length;
   cursor.r = Math.min(cursor.r, rows - 1);
@@ -22,6 +22,9 @@ export default function (component) {
     for (const mark of panels.querySelectorAll(".bw-cursor")) placeCursor(mark, cursor, rows, columns);
     readout.textContent = rows === 0 ? "" : `${state.row_word} ${state.rows[cursor.r]}, ${state.column_word} ${state.columns[cursor.c]}: `
       + state.panels.map((p) => `${p.title.toLowerCase()} ${readNumber(cell(state, p, cursor.r, cursor.c))}`).join(", ");
+    for (const map of panels.querySelectorAll("canvas")) {
+      sayPlace(map, cursor.r * columns + cursor.c, rows * columns, readout.textContent);
+    }
   };
   const move = (r, c) => {
     const left = cursor.r;

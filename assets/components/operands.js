@@ -5,7 +5,7 @@ export default function (component) {
   const payload = unpack(data);
   const root = child(parentElement, "div", "bw-operands");
   const frame = child(root, "div", "bw-frame");
-  const line = child(root, "p", "bw-says", { "aria-live": "polite" });
+  const line = child(root, "p", "bw-says");
   const state = { at: payload.at };
   const draw = () => drawOperands(frame, line, payload, state, theme(parentElement));
   draw();
@@ -47,6 +47,7 @@ function drawOperands(frame, line, payload, state, look) {
     context.stroke();
   });
   line.textContent = `dimension ${state.at}: ` + payload.rows.map((row, r) => `${row.name} ${readNumber(operand(payload, r, state.at))}`).join(" · ");
+  sayPlace(element, state.at, payload.size, line.textContent);
   const move = (d) => {
     state.at = Math.max(0, Math.min(payload.size - 1, d));
     drawOperands(frame, line, payload, state, look);

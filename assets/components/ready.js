@@ -5,21 +5,41 @@ export default function (component) {
   const { parentElement, data } = component;
   const { text, status, lines, input, run, style } = unpack(data);
   const bar = child(parentElement, "div", "bw-status");
-  bar.setAttribute("role", "status");
   requestAnimationFrame(() => {
     mendNavigation();
     mendHistory(text);
+    mendFocus();
     closeSidebar();
     mendPrinting();
     mendTerms();
     nameCharts();
     mendRoom();
+    mendRuns(parentElement);
     mendStyle(style);
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status), make("p", "bw-input", input), make("p", "bw-input bw-fields"));
+    const told = news(lines, status);
+    if (told) hear(parentElement, told); // else what was said last stays: it may not have been read out yet
     bar.setAttribute("data-text", text);
     bar.setAttribute("data-run", String(run));
     bar.setAttribute("data-ready", "");
   });
+}
+
+// What a run changed, for who hears the page: where one has come to, what there is to say, and of the status bar only what
+// is another than before. A page that was just opened is read from its top anyway, and a heading that gets the focus too.
+function news(lines, status) {
+  const words = (name) => {
+    const copy = document.querySelector(`[data-testid=stMain] ${name}`)?.cloneNode(true);
+    for (const tip of copy?.querySelectorAll(".bw-tip") ?? []) tip.remove(); // a term's meaning stands within the term
+    return copy?.textContent ?? "";
+  };
+  const before = window.__bwTold, now = { heading: words("h1"), lead: words(".bw-lead"), lines, parts: status.split(" · ") };
+  window.__bwTold = now;
+  if (!before) return lines.join(" ");
+  const isElsewhere = now.heading !== before.heading, place = isElsewhere ? now.heading : now.lead;
+  const isTold = isElsewhere ? isLost(window.__bwFocus) : now.lead === before.lead;
+  const fresh = (kind) => now[kind].filter((one) => !before[kind].includes(one));
+  return [...(isTold ? [] : [place]), ...fresh("lines"), ...fresh("parts")].join(" · ");
 }
 
 // Streamlit puts the headings of its navigation between <ul> and <li>, which is

@@ -8,7 +8,7 @@ export default function (component) {
   const payload = unpack(data);
   const root = child(parentElement, "div", "bw-startend");
   const frame = child(root, "div", "bw-frame");
-  const line = child(root, "p", "bw-says", { "aria-live": "polite" });
+  const line = child(root, "p", "bw-says");
   const state = { at: [payload.top[0].i, payload.top[0].j], look: null };
   const draw = () => {
     state.look = theme(parentElement);
@@ -48,6 +48,7 @@ function drawGrid(frame, line, payload, state) {
   crosshair(context, g, state);
   context.restore();
   line.textContent = spanSentence(payload, ...state.at);
+  sayPlace(element, state.at[0] * g.count + state.at[1], g.count * g.count, line.textContent);
   const move = (i, j) => {
     state.at = [clamp(i, g.count), clamp(j, g.count)];
     drawGrid(frame, line, payload, state);

@@ -9,7 +9,7 @@ export default function (component) {
     wordList(`More likely in ${state.second_name}`, state.up, "bw-up"));
   const picture = child(body, "div", "bw-picture");
   const figure = child(picture, "figure", "bw-scatter");
-  const readout = child(picture, "p", "bw-readout", { "aria-live": "polite" });
+  const readout = child(picture, "p", "bw-readout");
   let chosen = 0;
   const order = [...state.tokens.keys()].sort((a, b) => state.arrays.second.data[b] - state.arrays.second.data[a]);
   const read = () => {
@@ -17,6 +17,7 @@ export default function (component) {
     if (n === undefined) return;
     readout.textContent = `${quoted(state.tokens[n])}: ${percent(10 ** state.arrays.first.data[n])} in ${state.first_name}, `
       + `${percent(10 ** state.arrays.second.data[n])} in ${state.second_name}`;
+    sayPlace(figure.querySelector("canvas"), chosen, order.length, readout.textContent);
   };
   const draw = () => drawScatter(figure, state, order[chosen]);
   const bind = () => {

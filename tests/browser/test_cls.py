@@ -68,7 +68,7 @@ def test_the_changed_sentence_follows_until_it_is_edited(visitor):
 
 def test_the_head_is_opened_down_to_its_numbers(visitor):
     visitor.open("cls", text=GOOD, view="The head")
-    strips = visitor.page.get_by_role("img", name="From [CLS] to the logit")
+    strips = visitor.page.get_by_role("slider", name="From [CLS] to the logit")
     strips.focus()
     says = visitor.page.locator(".bw-operands .bw-says")
     expect(says).not_to_be_empty()

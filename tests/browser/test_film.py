@@ -124,7 +124,7 @@ def test_who_stands_at_the_end_follows_the_run(page, show):
 def hints(page: Page) -> list[str]:
     """What stands below the two maps."""
     return [text.translate({0x2068: None, 0x2069: None}) for text in
-            page.locator(".film-hint[aria-live]").all_inner_texts()]
+            page.locator("canvas ~ .film-hint").all_inner_texts()]
 
 
 def test_a_cell_and_a_word_are_chosen_by_keys_and_followed_through_the_film(page, show):
