@@ -8,6 +8,7 @@ It imports no transformers, which would cost two seconds at start-up.
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -111,7 +112,7 @@ class Tokenizer:
     def _set_up(self, limit: int, specials: dict[str, str], has_segments: bool) -> None:
         """What every kind of tokenizer keeps."""
         if limit < 3:
-            raise ValueError(f"a limit of {limit} tokens leaves no room for text beside the special tokens")
+            raise ValueError(f"a limit of {limit} tokens leaves no room for text besides the special tokens")
         self.limit = limit
         self.specials = dict(specials)
         self.has_segments = has_segments
@@ -128,9 +129,9 @@ class Tokenizer:
         """Whether every input begins with [CLS], or with what the family calls it ('<s>')."""
         return "cls" in self.specials
 
-    @property
+    @functools.cached_property
     def largest_id(self) -> int:
-        """Largest id of the vocabulary proper, pieces added later left out."""
+        """Largest id of the vocabulary proper, pieces added later left out; read once, as the library makes it anew."""
         return max(self._whole.get_vocab(with_added_tokens=False).values(), default=0)
 
     def knows(self, index: int) -> bool:

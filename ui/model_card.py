@@ -19,8 +19,9 @@ def card(name: str) -> dict[str, Any] | None:
     return read_card(SHIPPED / name) if name in shipped_names() else None
 
 
+@functools.lru_cache(maxsize=16)
 def text(name: str) -> str | None:
-    """The card as Markdown, None where there is none."""
+    """The card as Markdown, None where there is none; kept, as every run of every page asks whether there is one."""
     found = card(name)
     return to_markdown(found) if found else None
 

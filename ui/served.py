@@ -84,7 +84,8 @@ def content(name: str, kind: str) -> bytes:
     if kind == "woff2":
         return (FONTS / f"{name}.woff2").read_bytes()
     if kind == "css":
-        return b"".join(path.read_bytes() for path in sorted(ASSETS.glob(f"{name}*.css")))
+        pages_own = COMPONENTS.glob("*.page.css")  # of lines beside a component
+        return b"".join(path.read_bytes() for path in (*sorted(ASSETS.glob(f"{name}*.css")), *sorted(pages_own)))
     js, css = source(name)
     return (js.replace("export default function", "function drawComponent") + WITHIN_STYLE % json.dumps(css)).encode()
 

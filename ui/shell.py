@@ -58,21 +58,30 @@ APP = "Both Ways"
 RENAMED = {("masking", "Two sentences"): "Other sentence"}
 #: The page at the bare address.
 FIRST = "masking"
+#: Where a session keeps the pages of its navigation.
+_PAGES = "_pages"
 
 
 # --- app.py ------------------------------------------------------------------
 
 
 def navigation() -> st.Page:
-    """Navigation over the pages whose script is there; the bare address shows FIRST."""
+    """Navigation over the pages; the bare address shows FIRST."""
+    pages = st.session_state.get(_PAGES)
+    if pages is None:  # once a session: to make them anew at every key press looks for 14 scripts on the disk
+        pages = st.session_state[_PAGES] = _pages()
+    return st.navigation(pages, expanded=True)
+
+
+def _pages() -> dict[str, list[st.Page]]:
+    """Section -> its pages whose script is there, for one session."""
     sections = {
         section: [st.Page(_script(name), title=title, url_path=name)
                   for name, title in pages if (ROOT / _script(name)).exists()]
         for section, pages in PAGES.items()
     }
-    sections = {section: pages for section, pages in sections.items() if pages}
     start = st.Page(_script(FIRST), title="Start", url_path="start", default=True)
-    return st.navigation({"": [start], **sections}, expanded=True)
+    return {"": [start], **{section: pages for section, pages in sections.items() if pages}}
 
 
 def title_of(name: str) -> str:

@@ -24,5 +24,5 @@ def poll_figure(guesses: Sequence[Guess], model: str) -> go.Figure:
                    marker={"color": theme.BOTH_WAYS}, hovertemplate="%{y}: %{x:.1%}<extra>" + model + "</extra>")
     theme.style(figure, x="share of the class,<br>probability of the model",
                 height=110 + 46 * len(words))
-    figure.update_xaxes(range=[0, 1], tickformat=".0%")
-    return figure.update_yaxes(autorange="reversed", type="category")
+    return theme.put(figure, xaxis={"range": [0, 1], "tickformat": ".0%"},
+                     yaxis={"autorange": "reversed", "type": "category"})

@@ -50,8 +50,7 @@ def probe_figure(probe: Probe, reading: Array) -> go.Figure:
         hovertemplate="layer %{x}: %{y:.1%} " + probe.labels[1] + "<extra></extra>")
     figure.add_hline(y=0.5, line={"color": theme.NEUTRAL, "width": 1}, opacity=0.6)
     theme.style(figure, "layer", "probability; share right", height=400)
-    figure.update_xaxes(type="category")
-    return figure.update_yaxes(range=[-0.02, 1.02], tickformat=".0%")
+    return theme.put(figure, xaxis={"type": "category"}, yaxis={"range": [-0.02, 1.02], "tickformat": ".0%"})
 
 
 def attention_figure(
@@ -74,8 +73,8 @@ def attention_figure(
         ygap=1, customdata=[shown.said] * len(rows), colorbar={"title": "weight", "thickness": 12},
         hovertemplate=f"{y} %{{y}} → %{{customdata}}: {largest}%{{z:.3f}}<extra></extra>"))
     theme.style(figure, f"token that {escape(name)} looks at", y, height=150 + 30 * len(rows))
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
-    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 8 else 0, showgrid=False)
+    return theme.put(figure, yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
+                     xaxis={"type": "category", "tickangle": -45 if len(tokens) > 8 else 0, "showgrid": False})
 
 
 def arrival_figure(found: Arrival, name: str = "[CLS]") -> go.Figure:
@@ -96,5 +95,4 @@ def arrival_figure(found: Arrival, name: str = "[CLS]") -> go.Figure:
     figure.add_scatter(x=x, y=np.ones(len(x)), name="two unrelated sentences", mode="lines", hoverinfo="skip",
                        line={"color": theme.NEUTRAL, "width": 3, "dash": "dash"})
     theme.style(figure, "layer", f"distance of the two {escape(name)}", height=340)
-    figure.update_xaxes(type="category")
-    return figure.update_yaxes(rangemode="tozero")
+    return theme.put(figure, xaxis={"type": "category"}, yaxis={"rangemode": "tozero"})

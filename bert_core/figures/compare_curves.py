@@ -56,10 +56,9 @@ def reveal_figure(curves: Sequence[Curve]) -> go.Figure:
             marker={"symbol": "circle-open", "size": 22, "color": theme.MASK, "line": {"width": 3}},
         )
     theme.style(figure, "words of context in sight, nearest first", "probability of the true word", 460)
-    figure.update_yaxes(range=[-0.03, 1.08], tickformat=".0%")
     most = max(curve.steps[-1].words for curve in curves)
-    figure.update_xaxes(dtick=1 if most <= MAX_TICKS else None, rangemode="tozero")
-    return figure
+    return theme.put(figure, yaxis={"range": [-0.03, 1.08], "tickformat": ".0%"},
+                     xaxis={"dtick": 1 if most <= MAX_TICKS else None, "rangemode": "tozero"})
 
 
 def surprise_figure(found: Sequence[Surprise], chosen: Sequence[int] = ()) -> go.Figure:
@@ -85,10 +84,8 @@ def surprise_figure(found: Sequence[Surprise], chosen: Sequence[int] = ()) -> go
         if place in chosen:
             figure.add_vrect(x0=n - 0.5, x1=n + 0.5, fillcolor=theme.MASK, opacity=0.2, line_width=0, layer="below")
     theme.style(figure, "token", "surprise, nats", 440)
-    figure.update_layout(showlegend=True)
-    figure.update_yaxes(rangemode="tozero")
-    figure.update_xaxes(type="category", tickangle=-45)
-    return figure
+    return theme.put(figure, showlegend=True, yaxis={"rangemode": "tozero"},
+                     xaxis={"type": "category", "tickangle": -45})
 
 
 def pairs_figure(parts: Mapping[str, Mapping[str, Tally]], looks: Mapping[str, str]) -> go.Figure:
@@ -116,10 +113,8 @@ def pairs_figure(parts: Mapping[str, Mapping[str, Tally]], looks: Mapping[str, s
         )
     figure.add_vline(x=0.5, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
     theme.style(figure, "judged right (dotted: guessing)", "", 160 + 34 * len(kinds))
-    figure.update_xaxes(range=[0, 1.04], tickformat=".0%")
-    figure.update_yaxes(autorange="reversed", type="category")
-    figure.update_layout(scattermode="group", scattergap=0.5)
-    return figure
+    return theme.put(figure, xaxis={"range": [0, 1.04], "tickformat": ".0%"},
+                     yaxis={"autorange": "reversed", "type": "category"}, scattermode="group", scattergap=0.5)
 
 
 def prefix_figure(moved: Mapping[str, Array], looks: Mapping[str, str]) -> go.Figure:
@@ -137,5 +132,4 @@ def prefix_figure(moved: Mapping[str, Array], looks: Mapping[str, str]) -> go.Fi
             hovertemplate=f"layer %{{x}}<br>largest change %{{y:.2g}}<extra>{name}</extra>",
         )
     theme.style(figure, "layer", "largest change of a prefix key", 300)
-    figure.update_xaxes(type="category")
-    return figure
+    return theme.put(figure, xaxis={"type": "category"})

@@ -64,8 +64,8 @@ def memory_figure(config: BertConfig) -> go.Figure:
 
 def _log_axes(figure: go.Figure, config: BertConfig) -> go.Figure:
     """Log-log, with the end of the position table marked."""
-    figure.update_xaxes(type="log", tickvals=[16, 32, 64, 128, 256, 512, 1024, 2048, 4096])
-    figure.update_yaxes(type="log", dtick=1, tickformat=",")
+    theme.put(figure, xaxis={"type": "log", "tickvals": [16, 32, 64, 128, 256, 512, 1024, 2048, 4096]},
+              yaxis={"type": "log", "dtick": 1, "tickformat": ","})
     end = config.max_tokens
     if LENGTHS[0] < end < LENGTHS[-1]:
         figure.add_vrect(x0=end, x1=LENGTHS[-1], fillcolor=theme.NEUTRAL, opacity=0.12, line_width=0)
@@ -101,4 +101,4 @@ def batch_figure(measured: Sequence[Timing]) -> go.Figure:
                       "<extra></extra>",
     ))
     theme.style(figure, x="sentences in one batch", y="time per sentence, ms", height=320)
-    return figure.update_xaxes(type="category")  # plotly takes the words for numbers otherwise
+    return theme.put(figure, xaxis={"type": "category"})  # plotly takes the words for numbers otherwise

@@ -78,7 +78,7 @@ def anatomy_figure(nodes: tuple[Node, ...]) -> go.Figure:
         outsidetextfont={"color": "#FFFFFF"},  # of the outermost, which plotly takes for text on the page
     ))
     theme.style(figure, height=540)
-    return figure.update_layout(margin={"l": 0, "r": 0, "t": 30, "b": 0}, uniformtext={"minsize": 11, "mode": "hide"})
+    return theme.put(figure, margin={"l": 0, "r": 0, "t": 30, "b": 0}, uniformtext={"minsize": 11, "mode": "hide"})
 
 
 def _colour(node: Node) -> str:
@@ -148,5 +148,5 @@ def attention_figure(trace: Trace) -> go.Figure:
     theme.style(figure, x="to (last layer, mean of heads)", y="from", height=540)
     every = {"type": "category", "constrain": "domain", "dtick": math.ceil(len(names) / MOST_NAMED)}
     every["tickfont"] = {"size": 15 if len(names) <= 16 else 12}
-    figure.update_yaxes(autorange="reversed", showgrid=False, scaleanchor="x", **every)  # square, as every such map
-    return figure.update_xaxes(tickangle=-60, title_standoff=12, **every)
+    square = {"autorange": "reversed", "showgrid": False, "scaleanchor": "x"}  # as every such map
+    return theme.put(figure, yaxis=square | every, xaxis={"tickangle": -60, "title": {"standoff": 12}, **every})

@@ -75,9 +75,10 @@ def accuracy_figure(
         figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
                          annotation={"text": name, "font": {"size": 15}}, annotation_position="bottom right")
     theme.style(figure, x="epochs, later ones closer together", y="right on the test set", height=400)
-    figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
     end, ticks = float(along(epochs)), [n for n in EPOCH_TICKS if n <= epochs]
-    return figure.update_xaxes(range=[-0.02 * end, 1.02 * end], tickvals=along(ticks), ticktext=list(map(str, ticks)))
+    return theme.put(figure, yaxis={"range": [0, 1.04], "tickformat": ".0%"},
+                     xaxis={"range": [-0.02 * end, 1.02 * end], "tickvals": along(ticks),
+                            "ticktext": list(map(str, ticks))})
 
 
 def loss_figure(loss: np.ndarray) -> go.Figure:
@@ -85,7 +86,7 @@ def loss_figure(loss: np.ndarray) -> go.Figure:
     figure = go.Figure(go.Scatter(x=np.arange(1, len(loss) + 1), y=loss, line={"color": theme.BOTH_WAYS, "width": 2},
                                   hovertemplate="step %{x}: %{y:.3f} nats"))
     theme.style(figure, x="optimiser steps", y="training loss (nats)", height=260)
-    return figure.update_yaxes(rangemode="tozero")
+    return theme.put(figure, yaxis={"rangemode": "tozero"})
 
 
 def confusion_figure(table: np.ndarray, labels: Sequence[str], ink: str = theme.INK["light"]) -> go.Figure:
@@ -98,8 +99,8 @@ def confusion_figure(table: np.ndarray, labels: Sequence[str], ink: str = theme.
     ))
     theme.label_cells(figure, (names, names), [[str(n) for n in row] for row in table], ink, 17)
     theme.style(figure, x="class given", y="true class", height=340)
-    figure.update_xaxes(type="category")  # a class named 10 is a name, no place on an axis of numbers
-    return figure.update_yaxes(type="category", autorange="reversed")
+    # a class named 10 is a name, no place on an axis of numbers
+    return theme.put(figure, xaxis={"type": "category"}, yaxis={"type": "category", "autorange": "reversed"})
 
 
 def calibration_figure(found: Calibration) -> go.Figure:
@@ -112,8 +113,8 @@ def calibration_figure(found: Calibration) -> go.Figure:
                        line={"color": theme.BOTH_WAYS, "width": 1.5}, cliponaxis=False,
                        hovertemplate="%{x:.0%} sure, %{y:.0%} right, %{customdata} examples<extra></extra>")
     theme.style(figure, x="how sure it is", y="how often it is right", height=340)
-    figure.update_xaxes(range=[0, 1.03], tickformat=".0%")
-    return figure.update_yaxes(range=[0, 1.12], tickformat=".0%")
+    return theme.put(figure, xaxis={"range": [0, 1.03], "tickformat": ".0%"},
+                     yaxis={"range": [0, 1.12], "tickformat": ".0%"})
 
 
 def main_axes(vectors: np.ndarray) -> np.ndarray:
@@ -133,7 +134,7 @@ def space_figure(vectors: np.ndarray, classes: np.ndarray, labels: Sequence[str]
                            text=[escape(texts[i]) for i in chosen], hovertemplate="%{text}<extra>" + label + "</extra>",
                            marker={"color": theme.KINDS[n % len(theme.KINDS)], "size": 8, "opacity": 0.8})
     theme.style(figure, x="main axis 1", y="main axis 2", height=420)
-    return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one axis's distances look longer
+    return theme.put(figure, yaxis={"scaleanchor": "x", "scaleratio": 1})  # else one axis's distances look longer
 
 
 def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
@@ -146,5 +147,6 @@ def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
         showscale=False, hovertemplate="%{y}, [CLS] to %{x}: %{z:.3f}<extra></extra>",
     ))
     theme.style(figure, x="token looked at", y="", height=300)
-    figure.update_yaxes(autorange="reversed", showgrid=False)  # layer 1 on top, as on the [CLS] page
-    return figure.update_xaxes(type="category", tickvals=names, ticktext=shown, tickangle=-45)
+    # layer 1 on top, as on the [CLS] page
+    return theme.put(figure, yaxis={"autorange": "reversed", "showgrid": False},
+                     xaxis={"type": "category", "tickvals": names, "ticktext": shown, "tickangle": -45})

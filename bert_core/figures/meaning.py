@@ -108,11 +108,10 @@ def layer_figure(lines: Sequence[Line], to_static: Array, baseline: RandomPairs)
         figure.add_scatter(x=x, y=line.values, **_look(line, look) | (_end_mark(line, look) if several else {}))
     theme.style(figure, "layer", "cosine", height=480)
     if several:  # room for the numbers behind the lines, and for the longer legend of a narrow page
-        figure.update_layout(margin_r=40, height=480 + 20 * sum(line.own > 0 for line in lines))
-    figure.update_xaxes(type="category")
+        theme.put(figure, margin={"r": 40}, height=480 + 20 * sum(line.own > 0 for line in lines))
     drawn = (baseline.mean - baseline.spread, to_static, *(line.values for line in lines))
     lowest = min(float(np.nanmin(values, initial=1.0)) for values in drawn)
-    return figure.update_yaxes(range=[min(-0.02, lowest - 0.03), 1.03])
+    return theme.put(figure, xaxis={"type": "category"}, yaxis={"range": [min(-0.02, lowest - 0.03), 1.03]})
 
 
 def _sense_look(n: int) -> tuple[str, str]:
@@ -167,7 +166,7 @@ def map_figure(
             customdata=[_wrapped(found[i]) for i in rows], hovertemplate="%{customdata}<extra></extra>")
     first, second = (f"{100 * share:.0f} % of the variance" for share in projection.explained)
     theme.style(figure, f"first component<br>({first})", f"second component<br>({second})", height=560)
-    return figure.update_yaxes(scaleanchor="x", scaleratio=1)  # else one direction's distances look longer
+    return theme.put(figure, yaxis={"scaleanchor": "x", "scaleratio": 1})  # else one direction's distances look longer
 
 
 def excerpt(one: Occurrence) -> tuple[str, int, int]:
@@ -211,6 +210,6 @@ def matrix_figure(cosines: Array, names: Sequence[str], title: str, ink: str = t
         written = [[short_number(value) for value in row] for row in cosines]
         theme.label_cells(figure, (names, names), written, ink, 14)
     theme.style(figure, "", "", height=390)
-    figure.update_layout(title={"text": escape(title), "font": {"size": 16}}, margin={"t": 46})
-    figure.update_xaxes(type="category", side="bottom")
-    return figure.update_yaxes(type="category", autorange="reversed")
+    return theme.put(figure, title={"text": escape(title), "font": {"size": 16}}, margin={"t": 46},
+                     xaxis={"type": "category", "side": "bottom"},
+                     yaxis={"type": "category", "autorange": "reversed"})

@@ -74,8 +74,7 @@ def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: i
                            hovertemplate="step %{x}: %{y:.1%}")
     _add_levels(figure, levels, "bottom right")
     theme.style(figure, x="optimiser steps", y="hidden words guessed right", height=380)
-    figure.update_yaxes(range=[0, 1], tickformat=".0%")
-    return figure.update_xaxes(range=[0, steps])
+    return theme.put(figure, yaxis={"range": [0, 1], "tickformat": ".0%"}, xaxis={"range": [0, steps]})
 
 
 def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
@@ -90,8 +89,7 @@ def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) 
                            line={**run.line, "width": 3}, hovertemplate="step %{x}: %{y:.2f} nats")
     _add_levels(figure, levels, "top right")
     theme.style(figure, x="optimiser steps; training: running average", y="masked-LM loss (nats)", height=300)
-    figure.update_yaxes(rangemode="tozero")
-    return figure.update_xaxes(range=[0, steps])
+    return theme.put(figure, yaxis={"rangemode": "tozero"}, xaxis={"range": [0, steps]})
 
 
 def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, log: bool = False) -> go.Figure:
@@ -103,9 +101,9 @@ def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, 
                            name=run.called(), line={**run.line, "width": 2},
                            hovertemplate="step %{x}: %{y:.3g}" + ", this step alone %{customdata:.3g}" * jumps)
     theme.style(figure, x="optimiser steps" + "; running average" * jumps, y=title, height=240)
-    figure.update_layout(showlegend=False)
-    figure.update_yaxes(type="log" if log else "linear", rangemode="normal" if log else "tozero")
-    return figure.update_xaxes(range=[0, steps])
+    return theme.put(figure, showlegend=False,
+                     yaxis={"type": "log" if log else "linear", "rangemode": "normal" if log else "tozero"},
+                     xaxis={"range": [0, steps]})
 
 
 def _add_levels(figure: go.Figure, levels: Sequence[Level], where: str) -> None:

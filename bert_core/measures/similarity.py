@@ -92,7 +92,7 @@ def sentence_vector(trace: Trace, kind: str, layer: int = -1) -> Array:
         return trace.hidden_states[layer, 0].astype(np.float64)
     places = list(trace.encoding.content)
     if not places:
-        raise ValueError(f"{trace.encoding.text[:40]!r} holds no token beside the special ones")
+        raise ValueError(f"{trace.encoding.text[:40]!r} holds no token besides the special ones")
     source = trace.hidden_states[layer] if kind == "mean" else trace.token_embeddings  # (T, D)
     return source[places].astype(np.float64).mean(axis=0)
 

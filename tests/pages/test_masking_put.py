@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bert_core import TraceRequest, load_engine
+from bert_core.measures import pieces
 from tests.payloads import drawn, said, visit
 from ui import components, state
 from ui.state import Here
@@ -41,7 +42,7 @@ def test_a_piece_is_written_where_the_token_stands(here, position, piece, text, 
 def test_a_piece_of_another_vocabulary_is_a_word_without_its_mark(family, name):
     tokenizer = load_engine(family(name)).loaded().tokenizer
     encoding = tokenizer.encode("the dog [MASK] .")
-    begins = next(i for i in encoding.input_ids if tokenizer.token_of(i).startswith(masking_put.BEGINS)
+    begins = next(i for i in encoding.input_ids if tokenizer.token_of(i).startswith(pieces.BEGINS)
                   and tokenizer.decode([i]).strip().isalpha())
     (gap,) = encoding.mask_positions
     word = tokenizer.decode([begins]).strip()
@@ -83,3 +84,33 @@ def test_what_else_is_hidden_stays_hidden_where_its_word_is_now(here, monkeypatc
             receive(message)
     receive({"selected": [2]})
     assert done["mask"] == (2,)
+
+
+def test_another_gap_stays_in_a_sentence_of_two_words(here, monkeypatch):
+    """One token was exchanged for one: nothing has moved, however little the sentences have in common."""
+    done = {}
+    here = Here("hello world", None, "twin-bert", "masking")
+    monkeypatch.setattr(masking_put.task_models, "put", lambda text, pair: done.update(text=text))
+    monkeypatch.setattr(masking_put.chips, "set_positions", lambda key, places: done.update({key: places}))
+    trace = load_engine("twin-bert").run(here.request(masked=(1, 2), parts=("mlm_positions", "mlm_logits")))
+    gaps = masking.read_gaps(here, trace, here.encoding, 6)
+    guess = next(one for gap in gaps if gap.position == 1 for one in gap.guesses if one.token.isalpha())
+    masking_put.receive(here, (1, 2), gaps)({"put": guess.id, "gap": 1})
+    assert done == {"text": f"{guess.token} world", "mask": [2]}
+
+
+@pytest.mark.parametrize(("name", "piece", "can"), [
+    ("twin-bert", "door", True), ("twin-bert", "##s", True), ("twin-bert", "!", True), ("twin-bert", "[MASK]", False),
+    ("twin-bert", "[unused5]", False), ("RoBERTa", "Ã", False), ("RoBERTa", "Ġ", False), ("RoBERTa", "Ċ", False),
+    ("RoBERTa", "d", True)])
+def test_only_a_piece_that_can_be_typed_is_put_in(family, name, piece, can):
+    tokenizer = load_engine(name if name == "twin-bert" else family(name)).loaded().tokenizer
+    index = tokenizer.backend.token_to_id(piece)
+    assert index is not None
+    assert masking_put.is_written(tokenizer, index) == can
+
+
+def test_a_word_goes_between_chinese_characters_without_a_space(here):
+    here = Here("我们[MASK]学", None, "twin-bert", "masking")
+    (gap,) = here.encoding.mask_positions
+    assert with_piece(here, gap, "door")[0] == "我们door学"

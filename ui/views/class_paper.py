@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 from pathlib import Path
 
@@ -21,17 +22,19 @@ def show() -> None:
          "".join(small(line) for line in words["also"]))
     with st.expander("CITATION.cff"):
         st.code(CITATION.read_text(encoding="utf-8"), language="yaml")
-    _sheet()
+    draw(_sheet())
 
 
-def _sheet() -> None:
+@functools.cache
+def _sheet() -> str:
     """All lessons on one sheet, answers and what there is to notice at the end."""
     numbered = list(enumerate(lessons(), 1))
-    draw(heading("All lessons, for paper"),
-         small("Print this page with the browser. The answers, and what there is to notice, are at the end."),
-         *(_questions(n, lesson) for n, lesson in numbered),
-         f'<section class="bw-sheet">{heading("Answers", 3)}'
-         f'<ol>{"".join(_answers(lesson) for _, lesson in numbered)}</ol></section>')
+    return "".join((
+        heading("All lessons, for paper"),
+        small("Print this page with the browser. The answers, and what there is to notice, are at the end."),
+        *(_questions(n, lesson) for n, lesson in numbered),
+        f'<section class="bw-sheet">{heading("Answers", 3)}'
+        f'<ol>{"".join(_answers(lesson) for _, lesson in numbered)}</ol></section>'))
 
 
 def _questions(n: int, lesson: Lesson) -> str:

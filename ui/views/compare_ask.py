@@ -89,7 +89,7 @@ def choose_readers(here: Here) -> Readers:
         state.stop(f"{here.model} has no masked-LM head and no model that has one is here; "
                    "choose one in the sidebar.")
     if not {"mlm", "lm"} & set(state.loaded(here.model).model.heads):
-        notices.note(f"{here.model} has no language-model head, so it can't read along: {readers.masked} does.")
+        notices.note(f"{here.model} has no language-model head, so {readers.masked} reads instead.")
     else:
         _say_stranger(here, readers)
     return readers
@@ -99,7 +99,7 @@ def _say_stranger(here: Here, readers: Readers) -> None:
     """One line where the visitor's own model reads in the place of a twin, so that the training is not the same."""
     for part, twin in TWINS.items():
         if getattr(readers, part) == here.model and here.model != twin:
-            notices.note(f"{here.model} reads in the place of {twin}. It is no twin of the others, so that the readers "
+            notices.note(f"{here.model} reads in the place of {twin}. It is not a twin of the others, so the readers "
                          "may differ in more than what they see.")
 
 
@@ -151,7 +151,7 @@ def _say_other_gaps(readers: Readers, encoding: Encoding, positions: Sequence[in
     if names := [getattr(readers, one) for one in one_way if getattr(readers, one) and on_the_way[one]]:
         as_what = "the piece" if state.loaded(names[0]).tokenizer.mask_token else "the letters"
         notices.note(f"The sentence has other gaps. {' and '.join(names)} "
-                     f"{'read' if len(names) > 1 else 'reads'} them as {as_what} [MASK], never met in training.")
+                     f"{'read' if len(names) > 1 else 'reads'} them as {as_what} [MASK], which training never showed.")
 
 
 def _place(encoding: Encoding) -> int:
@@ -269,14 +269,9 @@ def _take_example() -> None:
 # --- small parts that the views share ----------------------------------------
 
 
-@functools.cache
-def _style() -> str:
-    return (ROOT / "assets" / "components" / "compare.page.css").read_text(encoding="utf-8")
-
-
 def say(text: str, kind: str = "cmp-line") -> None:
     """A line of prose under a picture, with *emphasis*, **strong** and `code`."""
     from ui.shell import inline
 
     if text:
-        st.html(f'<style>{_style()}</style><p class="{kind}">{inline(text)}</p>')
+        st.html(f'<p class="{kind}">{inline(text)}</p>')

@@ -12,6 +12,7 @@ from bert_core.figures import compare_curves as figures
 from bert_core.measures import compare_pairs
 from bert_core.measures.compare import Readers
 from bert_core.measures.compare_pairs import Pair, Tally
+from bert_core.measures.pieces import same_pieces
 from bert_core.serving import Superseded
 from ui import components, controls, notices, rooms, state, tables
 from ui.state import Here
@@ -92,8 +93,7 @@ def _begin(readers: Readers, each: int) -> None:
 
 def _share_pieces(readers: Readers) -> bool:
     """Whether both one-way readers have the same vocabulary."""
-    left, right = (VisitorEngine().loaded(name).tokenizer.backend for name in (readers.left, readers.right))
-    return left.get_vocab() == right.get_vocab()
+    return same_pieces(*(VisitorEngine().loaded(name).tokenizer for name in (readers.left, readers.right)))
 
 
 def _stop() -> None:

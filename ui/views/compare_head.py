@@ -12,6 +12,7 @@ from bert_core.figures.masking import percent
 from bert_core.load import Loaded
 from bert_core.measures import compare
 from bert_core.measures.compare import Reading
+from bert_core.measures.pieces import same_pieces
 from bert_core.measures.predictions import piece
 from bert_core.measures.vocabulary_head import HeadSteps, head_steps
 from bert_core.model import Model
@@ -60,7 +61,7 @@ def _pieces(readings: Mapping[str, Reading], mine: Loaded) -> dict[str, int]:
 
 def _same_words(reading: Reading, mine: Loaded) -> bool:
     """Whether a reader's ids are the masked model's."""
-    return state.loaded(reading.models[0]).tokenizer.backend.get_vocab() == mine.tokenizer.backend.get_vocab()
+    return same_pieces(state.loaded(reading.models[0]).tokenizer, mine.tokenizer)
 
 
 def _one(reading: Reading, name: str, number: int) -> None:

@@ -17,7 +17,7 @@ from ui.views.compare_ask import VisitorEngine, ask, say
 HINT = (
     "Rows look, columns are looked at. What the mask forbids is left empty: its weight is exactly 0. The framed row is "
     "the one that guesses the hidden word: BERT guesses at the [MASK] itself, a one-way reader from the token that it "
-    "has just read. [CLS] is the mark with which every reader starts, right to left too; it tells nothing of the "
+    "has just read. [CLS] is the token with which every reader starts, right to left too; it says nothing about the "
     "words. Move over a map or use the arrow keys for another row; click a small square to open that head."
 )
 

@@ -23,7 +23,7 @@ def reveal_context(here: Here) -> None:
     asked = ask(here, with_notes=False, one_way=())
     if reason := compare.why_not_masked(VisitorEngine().loaded(asked.readers.masked)):
         notices.note(f"No curves: {reason}, and each step hides the words not yet revealed. Under Model choose one of "
-                     f"BERT's own kind, such as {TWINS['masked']}. Side by side and Surprise answer for this one.")
+                     f"BERT's own kind, such as {TWINS['masked']}. Side by side and Surprise work with this one.")
         return
     if not asked.word:
         notices.note("Say what the gap hides (“Word behind the gap”): the curves follow the true word's probability.")

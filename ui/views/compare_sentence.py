@@ -36,8 +36,8 @@ def surprise_of_all(here: Here) -> None:
         notices.note(str(problem))
         return
     if found[0].is_cut:
-        notices.note(f"Scored: {found[0].covers}. BERT needs a run over all of them for each, and more runs would take "
-                     "longer than a few seconds.")
+        notices.note(f"Scored: {found[0].covers}. BERT needs a run over all of them for each one, and more runs would "
+                     "take longer than a few seconds.")
     readers = {one.reader: one for one in found}
     say(_peak_line(readers))
     same = [one for one in found if one.tokens == found[0].tokens]
@@ -55,8 +55,8 @@ def surprise_of_all(here: Here) -> None:
         say(f"{NAMES['hidden']}: {reason}.", "cmp-small")
     what = PART if found[0].is_cut else "the sentence"
     say(f"Only the one-way sums are minus the log-probability of {what}. BERT guesses each token with all the "
-        "others in sight, so its sum is minus a *pseudo*-log-likelihood, as a rule lower, and no probability of "
-        "anything. The two one-way readers joined see both sides of each token too.", "cmp-small")
+        "others in sight, so its sum is minus a *pseudo*-log-likelihood: as a rule it is lower, and it is no "
+        "probability of anything. The two joined one-way readers also see both sides of each token.", "cmp-small")
 
 
 def _drawn(found: list[Surprise]) -> list[Surprise]:

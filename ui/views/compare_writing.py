@@ -34,12 +34,12 @@ def writing(here: Here) -> None:
     """Both continue the words before the chosen one; then the cost, counted."""
     asked = ask(here, one_way=())
     if asked.readers.left is None:
-        notices.note("No left-to-right model is here, so there is nobody to write against.")
+        notices.note("No left-to-right model is here, so BERT has no other writer beside it.")
         return
     before = start_of(asked)
     with controls.row():
         typed = controls.text("Start", "start", max_chars=200, placeholder=before,
-                              help="What both write on from; the words before your chosen one if you type nothing.")
+                              help="What both models continue; if you type nothing, the words before your chosen one.")
         count = controls.slider("Pieces to write", 2, writing_measures.MAX_WRITTEN, "write", 7, width=160)
         draw = _how_to_go_on()
     prompt = typed.replace(MASK, " ").strip() or before
@@ -105,8 +105,8 @@ def _how(reader: str, draw: Draw | None) -> str:
     if reader == "both":
         return (f"It fills a row of [MASK]s from left to right, each time with {piece}; it was trained to fill a few "
                 "gaps in a finished text, not to write one.")
-    return (f"It puts down {piece}, again and again, and never a special token that would end the text: to go on is "
-            "what it was trained for.")
+    return (f"It writes {piece}, again and again, and never a special token that would end the text: continuing "
+            "a text is what it was trained for.")
 
 
 def _rows(written: Sequence[Written]) -> list[tuple[str, float] | tuple[str, float, float]]:
@@ -151,7 +151,7 @@ def _moved_keys(asked: Asked, prompt: str, written: Mapping[str, int]) -> None:
     if not moved:
         return
     most = {model: float(change.max()) for model, change in moved.items()}
-    say("Measured here: one more word is put behind the start. How far do the keys of the words before it move? "
+    say("Measured here: one more word is put after the start. How far do the keys of the words before it move? "
         + ", ".join(f"{model} by {_how_far(change)}" for model, change in most.items())
         + ". Keys that stay may be kept; where they move, everything has to be read again.")
     rows = [(n + 1, *(float(m[n]) if n < len(m) else "–" for m in moved.values()))

@@ -20,6 +20,8 @@ from ui.state import Here
 from ui.views import masking
 
 MAX_SEED = 9999
+#: Neighbours of a row of the word table that are shown.
+NEAREST = 15
 TABLES = "its tables of embeddings"
 
 
@@ -143,6 +145,12 @@ def word_baseline(name: str) -> float:
     return measures.mean_random_cosine(measures.word_table(state.loaded(name).model))
 
 
+@functools.lru_cache(maxsize=256)
+def nearest_rows(name: str, index: int) -> tuple[measures.Neighbour, ...]:
+    """The rows of a model's word table nearest to one: they stay the same while one types another word."""
+    return measures.neighbours(measures.word_table(state.loaded(name).model), index, NEAREST)
+
+
 def neighbours(here: Here) -> None:
     """The rows of the word table nearest to a chosen token's."""
     loaded, encoding = state.ours(here.model, TABLES), here.encoding
@@ -150,8 +158,7 @@ def neighbours(here: Here) -> None:
     default = chips.second_word(encoding)  # what stands nearest to a [MASK] says little
     opened = chips.chosen_positions("token", count, (default,), only_one=True)
     chosen = opened[0] if opened else default
-    found = state.or_stop(lambda: measures.neighbours(
-        measures.word_table(loaded.model), encoding.input_ids[chosen], 15))
+    found = state.or_stop(lambda: nearest_rows(here.model, encoding.input_ids[chosen]))
     baseline = word_baseline(here.model)
     data = components.pack({
         "chips": [{"t": text, "k": kind, "i": n} for n, (text, kind) in enumerate(chips.describe(encoding))],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bert_core.measures.pieces import BEGINS, marks_words
 from bert_core.measures.predictions import Gap
 from bert_core.tasks.support import trimmed
 from bert_core.tokenizer import Encoding, Tokenizer
@@ -12,18 +15,38 @@ from ui import chips, components, follow, state
 from ui.state import Here
 from ui.views import task_models
 
-HINT = "Click a guess to put it into its gap; the other gaps are then guessed anew."
-#: With what a piece begins that begins a word, in the vocabularies of SentencePiece and of byte-level BPE.
-BEGINS = ("▁", "Ġ")
+HINT = "Click a guess to put it into its gap; the other gaps are then guessed again."
+#: Scripts that have no space between words: BERT's tokenizer cuts Chinese characters one by one.
+_CHINESE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 
 
 def mark(cards: Sequence[dict], gaps: Sequence[Gap], tokenizer: Tokenizer) -> None:
-    """Say on each card where its gap is, and on each row which piece a click puts there; no special token."""
+    """Say on each card where its gap is, and on each row which piece a click puts there, if it can be written."""
+    can_be_put = functools.cache(functools.partial(is_written, tokenizer))  # the same piece is a guess for many gaps
     for card, gap in zip(cards, gaps, strict=True):
         card["position"] = gap.position
         for row, guess in zip(card["lists"][0]["rows"], _in_order(gap), strict=False):
-            if guess.id <= tokenizer.largest_id and guess.token not in tokenizer.specials.values():
+            if can_be_put(guess.id):
                 row["put"] = guess.id
+
+
+def is_written(tokenizer: Tokenizer, index: int) -> bool:
+    """Whether somebody could type this piece: no special one, no byte of a character, nothing that is cut otherwise."""
+    if index > tokenizer.largest_id or tokenizer.token_of(index) in tokenizer.specials.values():
+        return False
+    word, goes_on = _written(tokenizer, index)
+    if not word.isprintable() or not word.strip() or "\ufffd" in word:
+        return False
+    read = tokenizer.encode(word)
+    return goes_on or [read.input_ids[n] for n in read.content] == [index]
+
+
+def _written(tokenizer: Tokenizer, index: int) -> tuple[str, bool]:
+    """What is typed for a piece, and whether it goes on the word before it."""
+    piece = tokenizer.token_of(index)
+    if marks_words(tokenizer):
+        return tokenizer.decode([index]).strip(), not piece.startswith(BEGINS)
+    return piece.removeprefix("##"), piece.startswith("##")
 
 
 def _in_order(gap: Gap) -> tuple:
@@ -45,7 +68,8 @@ def receive(here: Here, masked: Sequence[int], gaps: Sequence[Gap]) -> Callable[
         if index not in {guess.id for gap in gaps if gap.position == place for guess in _in_order(gap)}:
             raise components.BadMessage("no guess for this gap")
         text, pair = with_piece(here.encoding, place, index, tokenizer)
-        moved = follow.moved(here.encoding.tokens, tokenizer.encode(text, pair).tokens)
+        old, new = here.encoding.tokens, tokenizer.encode(text, pair).tokens
+        moved = {n: n for n in range(len(old))} if len(old) == len(new) else follow.moved(old, new)
         task_models.put(text, pair)
         chips.set_positions("mask", sorted(moved[n] for n in masked if n != place and n in moved))
 
@@ -60,13 +84,10 @@ def with_piece(encoding: Encoding, position: int, index: int, tokenizer: Tokeniz
     """
     text = (encoding.text, encoding.pair or "")[encoding.sequence_ids[position] or 0]
     start, end = trimmed(text, *encoding.offsets[position])
-    piece, before = tokenizer.token_of(index), text[:start]
-    marked = any(known.startswith(BEGINS) for known in tokenizer.backend.get_vocab())
-    goes_on = not piece.startswith(BEGINS) if marked else piece.startswith("##")
-    word = tokenizer.decode([index]).strip() if marked else piece.removeprefix("##")
+    before, (word, goes_on) = text[:start], _written(tokenizer, index)
     if goes_on:
         before = before.rstrip()
-    elif before and not before[-1].isspace() and before[-1].isalnum():
+    elif before and before[-1].isalnum() and not _CHINESE.match(before[-1]):
         before += " "
     written = before + word + text[end:]
     return (encoding.text, written) if encoding.sequence_ids[position] else (written, encoding.pair)

@@ -50,8 +50,8 @@ def settings() -> PretrainSpec:
     if refused:
         notices.problem(refused)
     if len(lengths) < len(LENGTHS):
-        notices.note(f"This size has at most {lengths[-1]}: more would not end within the {MAX_WORK_SECONDS:.0f} "
-                     "seconds of the processor that a run gets.")
+        notices.note(f"With this size a run has at most {lengths[-1]}: more would not end within its "
+                     f"{MAX_WORK_SECONDS:.0f} seconds of processor time.")
     spec = replace(PretrainSpec(), layers=layers, width=width, steps=steps, seed=seed, **chosen["change"])
     ask_first(chosen)
     return replace(spec, text="own") if own else spec
@@ -122,9 +122,9 @@ def say_what_counts(run: RunView | None, spec: PretrainSpec) -> None:
         notices.note(f"On screen is {pretrain_runs.name_of(run.spec)}. What the controls say now, "
                      f"{pretrain_runs.name_of(spec)}, takes effect after Reset.")
     elif run is not None and run.own and another_text(spec):
-        notices.note("On screen is a run on another text of yours. The one you gave now is learned from after Reset.")
+        notices.note("The run on screen learned from another text of yours. Press Reset to learn from the new one.")
     if spec.text == "own" and run is None:
-        notices.note("Until Play, film and batch show the shipped text; your own is learned from then on.")
+        notices.note("Until Play, film and batch show the shipped text; after it the run learns from yours.")
 
 
 def another_text(spec: PretrainSpec) -> bool:
@@ -160,7 +160,7 @@ def buttons(run: RunView | None, spec: PretrainSpec) -> None:
     is_teachers = not mine and rooms.following() is not None
     third.button("Reset", key="reset", icon=":material/restart_alt:", width="stretch",
                  disabled=run is None or is_teachers, on_click=act, args=("reset", spec),
-                 help="This is your teacher's run. “Let go” above, to begin one of your own." if is_teachers else None)
+                 help="This is your teacher's run. “Let go” above to begin one of your own." if is_teachers else None)
     with line:
         where = training.status_text(run.status) if run else "Not begun: you see the random start."
         text = f"{pretrain_runs.name_of(run.spec if run else spec)}. {where}{pretrain_curves.right_now(run)}"
@@ -225,14 +225,27 @@ def start_shot(spec: PretrainSpec, sentence: str) -> filming.Shot:
     return filming.shoot(0, filming.frame_zero(spec), sentence, spec)
 
 
+@st.cache_resource(show_spinner=False, max_entries=40)
+def places(film: str, steps: tuple[int, ...], _shots: Sequence[filming.Shot]) -> np.ndarray:
+    """(F, W, 2) of `project`, read-only: the words lie there whatever sentence is read.
+
+    Args:
+        film: of which run these frames are, or which start.
+    """
+    found = filming.project(_shots)
+    found.flags.writeable = False
+    return found
+
+
 def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
     """The main picture: every checkpoint so far, to scrub and play."""
-    shots = shots_of(run, sentence) if run else []
-    shots = shots or [start_shot(replace(spec, text="shipped", steps=1), sentence)]
+    shots, start = shots_of(run, sentence) if run else [], replace(spec, text="shipped", steps=1)
+    film = str(run.folder.path) if shots else repr(start)
+    shots = shots or [start_shot(start, sentence)]
     if shots[0].dropped:
         notices.note(cut_line(shots[0]))
     if is_unknown(shots[0].tokens[1:-1]):
-        notices.note("Most of this sentence is [UNK]: a run knows the words and letters of its text alone. Type a "
+        notices.note("Most of this sentence is [UNK]: a run knows only the words and letters of its text. Type a "
                      "sentence in the language of that text.")
     layer, head = controls_of_film(spec)
     header = {
@@ -245,7 +258,8 @@ def show_film(run: RunView | None, spec: PretrainSpec, sentence: str) -> None:
     if frame is not None:
         header["frame"] = frame
     attention = quantise16(np.stack([s.attention for s in shots]))
-    data = components.pack(header, {"attention": attention, "places": filming.project(shots)})
+    lie = places(film, tuple(s.step for s in shots), shots)
+    data = components.pack(header, {"attention": attention, "places": lie})
     components.mount("live_film", "film", data, on_event=lambda message: keep(message, len(shots), spec))
 
 
