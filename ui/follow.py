@@ -35,13 +35,17 @@ _READ, _HIDDEN = "_read", "_hidden"
 
 
 class Read(NamedTuple):
-    """What a run read: the inputs, the model, and what its address said (`chosen`: of positions)."""
+    """What a run read: the inputs, the model, and what its address said (`chosen`: of positions).
+
+    `is_other`: the model is not the chosen one, which lacks a head; it makes the picture instead.
+    """
 
     text: str
     pair: str | None
     model: str
     chosen: dict[str, str]
     address: dict[str, str]
+    is_other: bool = False
 
 
 def note(page: str) -> None:
@@ -54,6 +58,13 @@ def note(page: str) -> None:
     bound = going.bound_keys(page)
     st.session_state[f"_left_{page}"] = (
         *_inputs(), {key: address[key] for key in KEPT if key in address and key not in bound})
+
+
+def read_by(model: str) -> None:
+    """Another model than the chosen one makes this run's picture: positions are those of its pieces."""
+    before: Read | None = st.session_state.get(_READ)
+    if before is not None:
+        st.session_state[_READ] = before._replace(model=model, is_other=True)
 
 
 def come_back(page: str) -> None:
@@ -87,7 +98,8 @@ def words() -> None:
     before: Read | None = st.session_state.get(_READ)
     if before is None or not _is_chosen_still(before):
         return
-    old, new = _encoding(before.model, before.text, before.pair), _encoding(state.here().model, *_inputs())
+    name = before.model if before.is_other else state.here().model
+    old, new = _encoding(before.model, before.text, before.pair), _encoding(name, *_inputs())
     if not old or not new or old.tokens == new.tokens:
         return
     _move(before.chosen, {was: (now,) for was, now in moved(old.tokens, new.tokens).items()})
@@ -97,8 +109,8 @@ def model() -> None:
     """Take what is chosen along to the pieces of another model; at the start of a run, after the shared inputs."""
     before: Read | None = st.session_state.get(_READ)
     name = state.here().model
-    if (before is None or before.model == name or (before.text, before.pair) != _inputs() or going.is_by_history()
-            or not _is_chosen_still(before)):
+    if (before is None or before.is_other or before.model == name or (before.text, before.pair) != _inputs()
+            or going.is_by_history() or not _is_chosen_still(before)):
         return
     old, new = (_encoding(one, *_inputs()) for one in (before.model, name))
     if old and new:

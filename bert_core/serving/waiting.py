@@ -11,7 +11,9 @@ waiting is limited here; who asked says how long it may take with the work
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -30,11 +32,17 @@ MAX_WAITING = 512
 MAX_A_VISITOR = 64
 #: Seconds without a turn after which a visitor's requests are given up.
 DEADLINE = 30.0
-#: Characters of the texts of one pass, which nobody can join once it has begun: sixteen texts of 500 tokens would hold
-#: up everybody for seconds. And of those that a text counts at most: what is beyond is cut.
-MOST_CHARACTERS, LONGEST = 8000, 2500
+#: Pieces, at a guess, of the texts of one pass, which nobody can join once it has begun: sixteen texts of 500 tokens
+#: would hold up everybody for seconds. And of those that a text counts at most: what is beyond is cut.
+MOST_PIECES, LONGEST = 2000, 625
+#: Letters that a piece of an English text has, with the space before it. Of a Chinese word, a Greek one in an English
+#: vocabulary, and of a row of dots a piece has one.
+LETTERS = 4
 #: How many times as long an answer may take in all, waits and work together.
 ALTOGETHER = 4
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9\s]")
 
 
 class EngineError(ValueError):
@@ -95,10 +103,12 @@ class Ticket:
         with contextlib.suppress(InvalidStateError):
             self.future.set_exception(error)
 
-    @property
+    @functools.cached_property
     def length(self) -> int:
-        """Characters that a model may read of its texts."""
-        return min(len(self.request.text) + len(self.request.pair or ""), LONGEST)
+        """Pieces that a model may read of its texts, at a guess: they are cut by each model's tokenizer, later."""
+        text = f"{self.request.text} {self.request.pair or ''}"[:LETTERS * LONGEST]
+        plain = len(_PLAIN.findall(text))
+        return min(plain // LETTERS + len(text) - plain, LONGEST)
 
     @property
     def group(self) -> tuple[Any, ...]:
@@ -219,7 +229,7 @@ class WaitingRoom:
         batch: list[Ticket] = []
         while len(batch) < most:
             ticket = self._next_of(batch[0].group if batch else None)
-            if ticket is None or (batch and sum(one.length for one in (*batch, ticket)) > MOST_CHARACTERS):
+            if ticket is None or (batch and sum(one.length for one in (*batch, ticket)) > MOST_PIECES):
                 break
             self._remove(ticket)
             if ticket.visitor in self._queues:

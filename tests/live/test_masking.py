@@ -143,8 +143,9 @@ def test_every_word_of_the_shipped_text_is_one_piece(lesson):
 
 def test_what_does_not_follow_is_never_the_next_sentence():
     docs = [[(doc, n) for n in range(5)] for doc in range(10, 14)]
-    special, rng = pairs.Special(0, 1, 2, 3, 4), np.random.default_rng(0)
-    wrong = [pair for n in range(3000) if (pair := pairs.draw_pair(docs, special, rng, n)).label == NOT_NEXT]
+    special, rng, follow = pairs.Special(0, 1, 2, 3, 4), np.random.default_rng(0), pairs.followers(docs)
+    drawn = (pairs.draw_pair(docs, follow, special, rng, n) for n in range(3000))
+    wrong = [pair for pair in drawn if pair.label == NOT_NEXT]
     for pair in wrong:
         _, doc, n, _, other, m, _ = pair.ids.tolist()
         assert (other, m) not in ((doc, n), (doc, n + 1))
@@ -182,6 +183,19 @@ def test_in_a_text_that_repeats_itself_the_true_next_sentence_is_never_called_a_
         for example in found:
             a, b = map(tuple, sides(example))
             assert ((a, b) in follows) == (example.label == IS_NEXT)
+
+
+def test_what_stands_behind_a_refrain_anywhere_is_no_false_next_sentence():
+    """A song: twice in each stanza the same line, with another one behind it each time."""
+    stanzas = [f"Bird{n} wakes the town.\nWe sing the song.\nThe bell{n} rings.\nWe sing the song." for n in range(40)]
+    split = split_text("\n".join(stanzas))
+    lesson = pairs.make_lesson(split, learn_vocabulary(split.train))
+    follows = {(tuple(a), tuple(b)) for doc in lesson.train for a, b in itertools.pairwise(doc)}
+    drawn = sum((pairs.seen_at(lesson, PretrainSpec(batch=32), step) for step in range(40)), [])
+    wrong = [tuple(map(tuple, sides(pair.example))) for pair in drawn if pair.example.label == NOT_NEXT]
+    assert len(wrong) > 300
+    assert not follows & set(wrong)
+    assert not [a for a, b in wrong if a == b]
 
 
 def test_where_there_is_no_other_sentence_a_stands_alone():

@@ -51,6 +51,19 @@ def test_visitors_take_turns():
     assert texts(room.next_batch(16)) == ["ann 1", "ann 2", "ann 3"]
 
 
+@pytest.mark.parametrize("text", ["字" * 496, "!" * 496, "\N{SNOWMAN}" * 496, "ж" * 300 + " " + "ж" * 195],
+                         ids=["Chinese", "signs", "pictures", "Cyrillic"])
+def test_a_text_whose_characters_are_pieces_is_as_long_as_it_reads(text):
+    """Sixteen of them were one pass of 8,000 tokens."""
+    room = WaitingRoom()
+    for n in range(16):
+        room.enter([ask(text)], f"visitor {n}")
+    assert [len(room.next_batch(16)) for _ in range(4)] == [4, 4, 4, 4]  # of 496 pieces each
+    for n in range(16):
+        room.enter([ask(text[:100])], f"visitor {n}")
+    assert len(room.next_batch(16)) == 16
+
+
 def test_a_batch_of_long_texts_is_short_so_that_others_can_join_soon():
     room = WaitingRoom()
     long = "many words " * 1000  # of which a model reads the beginning

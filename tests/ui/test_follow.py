@@ -261,3 +261,17 @@ def test_a_link_that_names_a_model_means_its_own_positions(letters_apart):
     assert drawn(at, "gaps")["selected"] == [3]
     at.run()
     assert at.query_params["mask"] == "3"
+
+
+def test_a_word_of_another_model_s_picture_stays_open_through_an_edit_and_another_model(letters_apart):
+    """Entities answers with twin-bert-ner, whatever is chosen: the opened word is counted in its pieces."""
+    def opened(at) -> str:
+        shown = drawn(at, "entities")
+        return shown["words"][shown["open"]]["text"]
+
+    at = visit("tasks", view="Entities", text="My dog met Barack Obama in Berlin.", token="7", model=letters_apart)
+    assert opened(at) == "Berlin"
+    at.text_input(key="text").set_value("Yesterday my dog met Barack Obama in Berlin.").run()
+    assert opened(at) == "Berlin"
+    at.selectbox(key="model").set_value("twin-bert").run()
+    assert opened(at) == "Berlin"

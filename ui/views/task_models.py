@@ -17,6 +17,7 @@ from bert_core import load
 from bert_core.figures.masking import near_an_end
 from bert_core.serving.rooms import View
 from ui import controls, going, notices, shell, state
+from ui.follow import read_by
 from ui.state import Here
 
 #: How a stretch of text is marked, in either theme.
@@ -71,7 +72,7 @@ def with_head(here: Here, head: str, preferred: str, key: str, label: str | None
     if preferred not in names:
         that = "" if label is None else f" with the label “{label}”"
         state.stop(f"{preferred} is not here, and {here.model} has no trained {words} head{that}. "
-                   "Name a model that has one under Model: a folder or a hub id.")
+                   "Under Model name one that has: a folder or a hub id.")
     names = [preferred, *(name for name in names if name != preferred and label is None)]
     chosen = names[0]
     if len(names) > 1:
@@ -80,6 +81,7 @@ def with_head(here: Here, head: str, preferred: str, key: str, label: str | None
     else:
         st.html(f'<p class="bw-small"><strong translate="no">{html.escape(shell.short_name(chosen))}</strong> answers '
                 f"here; {html.escape(shell.short_name(here.model))} has no such head.</p>")
+    read_by(chosen)
     return replace(here, model=chosen)
 
 

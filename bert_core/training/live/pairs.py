@@ -8,9 +8,10 @@ step 312 saw without anybody having kept it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,8 @@ from bert_core.training.packing import IS_NEXT, NO_PAIR, NOT_NEXT, Example, Spec
 MAX_TOKENS = 64
 
 Pieces = list[int]
+#: Sentence -> all sentences that stand behind it somewhere.
+Followers = dict[tuple[int, ...], set[tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class Lesson:
     def random_ids(self) -> np.ndarray:
         """(R,) ids that a random replacement is drawn from: all but the specials."""
         return np.arange(max(self.special) + 1, self.tokenizer.get_vocab_size())
+
+    @cached_property
+    def followers(self) -> Followers:
+        """What follows what in `train`."""
+        return followers(self.train)
 
 
 class Seen(NamedTuple):
@@ -88,10 +96,23 @@ def _with_its_words(text: Text) -> Lesson:
 _MOST_DRAWS = 20
 
 
+def followers(docs: Sequence[list[Pieces]]) -> Followers:
+    """What follows what: a refrain stands in many places and has other sentences behind it there."""
+    found: Followers = {}
+    for doc in docs:
+        for first, second in itertools.pairwise(map(tuple, doc)):
+            found.setdefault(first, set()).add(second)
+    return found
+
+
 def draw_pair(
-    docs: Sequence[list[Pieces]], special: Special, rng: np.random.Generator, index: int
+    docs: Sequence[list[Pieces]], follow: Followers, special: Special, rng: np.random.Generator, index: int
 ) -> Example:
-    """One pair [CLS] A [SEP] B [SEP]; [CLS] A [SEP] from a document of one sentence, or where no other B is found."""
+    """One pair [CLS] A [SEP] B [SEP]; [CLS] A [SEP] from a document of one sentence, or where no other B is found.
+
+    Args:
+        follow: `followers` of the docs.
+    """
     doc = docs[rng.integers(len(docs))]
     at = int(rng.integers(max(1, len(doc) - 1)))
     if len(doc) < 2:
@@ -99,20 +120,20 @@ def draw_pair(
     elif rng.random() < 0.5:
         second, label = doc[at + 1], IS_NEXT
     else:
-        second = _other_sentence(docs, doc, at, rng)
+        second = _other_sentence(docs, doc[at], follow[tuple(doc[at])], rng)
         label = NO_PAIR if second is None else NOT_NEXT
     return join_pair(doc[at], second, label, special, index)
 
 
 def _other_sentence(
-    docs: Sequence[list[Pieces]], doc: list[Pieces], at: int, rng: np.random.Generator
+    docs: Sequence[list[Pieces]], first: Pieces, follow: set[tuple[int, ...]], rng: np.random.Generator
 ) -> Pieces | None:
-    """Any sentence but doc[at] and the true next one, which may stand elsewhere too; None if a few draws find none."""
+    """Any sentence but the same and those that follow it somewhere; None if a few draws find none."""
     for _ in range(_MOST_DRAWS):
         other = docs[rng.integers(len(docs))]
-        chosen = int(rng.integers(len(other)))
-        if (other is not doc or chosen != at) and other[chosen] != doc[at + 1]:
-            return other[chosen]
+        found = other[int(rng.integers(len(other)))]
+        if found != first and tuple(found) not in follow:
+            return found
     return None
 
 
@@ -139,10 +160,11 @@ def see(example: Example, lesson: Lesson, spec: PretrainSpec, rng: np.random.Gen
 def seen_at(lesson: Lesson, spec: PretrainSpec, step: int) -> list[Seen]:
     """The pairs of step `step` (0-based); nothing but the spec's seed decides."""
     rng = np.random.default_rng((spec.seed, step))
-    return [see(draw_pair(lesson.train, lesson.special, rng, n), lesson, spec, rng) for n in range(spec.batch)]
+    return [see(draw_pair(lesson.train, lesson.followers, lesson.special, rng, n), lesson, spec, rng)
+            for n in range(spec.batch)]
 
 
-def to_sample(seen: Seen, nsp: bool = True) -> Sample:
+def to_sample(seen: Seen, nsp: bool) -> Sample:
     """What the loss needs of one pair."""
     example, corrupted = seen
     segments = (np.arange(len(example.ids)) >= example.first).astype(np.int64)
@@ -208,10 +230,10 @@ def _known(lesson: Lesson) -> set[tuple[int, ...]]:
 
 def _draw_held_out(lesson: Lesson, count: int, known: set[tuple[int, ...]]) -> list[Seen]:
     """Up to `count` pairs of which neither line is in `known`."""
-    spec, drawn = PretrainSpec(split="100/0/0"), []
+    spec, drawn, follow = PretrainSpec(split="100/0/0"), [], followers((*lesson.train, *lesson.held_out))
     for index in range(40 * count):
         rng = np.random.default_rng((PROBE_SEED, index))
-        example = draw_pair(lesson.held_out, lesson.special, rng, index)
+        example = draw_pair(lesson.held_out, follow, lesson.special, rng, index)
         if known.isdisjoint(_lines(example)):
             pair = see(example, lesson, spec, rng)
             if len(pair.corrupted.positions):
