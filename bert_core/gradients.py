@@ -41,11 +41,11 @@ class Differentiable:
 
     Args:
         fast: the packed linear.
-        plain: its matrix (out, in), if the gradient is rather made with that: packing a vocabulary's table costs more
-            than a few products with it.
+        plain: its matrix (out, in), if the gradient is rather made with that, else None: packing a vocabulary's table
+            costs more than a few products with it.
     """
 
-    def __init__(self, fast: Packed, plain: Callable[[], Tensor] | None = None):
+    def __init__(self, fast: Packed, plain: Callable[[], Tensor] | None):
         self.fast, self._plain = fast, plain
 
     @functools.cached_property

@@ -165,6 +165,6 @@ def layout_for(config: BertConfig) -> Layout:
         return LAYOUTS[config.model_type]
     except KeyError:
         raise ValueError(
-            f"model_type {config.model_type!r} has another block than BERT; "
+            f"model_type {config.model_type!r} has a different block from BERT's; "
             f"this encoder covers {', '.join(sorted(LAYOUTS))}"
         ) from None

@@ -262,7 +262,7 @@ def build(config: BertConfig, tensors: Mapping[str, Tensor], dtype: torch.dtype,
         LoadError: a tensor is missing, has another shape, or is unknown.
     """
     if not is_ours(config):
-        raise LoadError(f"model_type {config.model_type!r} has another block than BERT")
+        raise LoadError(f"model_type {config.model_type!r} has a different block from BERT's")
     tensors, tied = settle_ties(canonical_names(tensors, config), config, _are_the_same)
     config = replace(config, tie_word_embeddings=tied)
     wanted = plan(config, {name: tuple(tensor.shape) for name, tensor in tensors.items()})

@@ -114,7 +114,7 @@ class Bell:
             with contextlib.suppress(RuntimeError):  # the server is ending
                 self._loop.call_soon_threadsafe(act, *about)
 
-    def _ring(self, room: str, after: float, elsewhere: bool = False) -> None:
+    def _ring(self, room: str, after: float, elsewhere: bool) -> None:
         if elsewhere:
             self._elsewhere.add(room)
         if room not in self._to_come:  # or that one will find what is new now
@@ -124,7 +124,7 @@ class Bell:
     def _hurry(self, room: str) -> None:
         if room in self._to_come:
             self._to_come.pop(room).cancel()
-            self._ring(room, 0.0)
+            self._ring(room, 0.0, False)
 
     def _call(self, room: str) -> None:
         now = self._loop.time()

@@ -8,8 +8,6 @@ from typing import Any
 from bert_core.tokenizer import Encoding
 from ui import components, state
 
-#: Kinds of chips, told apart by shape and text.
-KINDS = ("word", "sub", "special", "mask", "unk")
 #: Digits of the largest position that the address may name.
 DIGITS = 6
 

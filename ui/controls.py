@@ -94,22 +94,20 @@ def view(options: Sequence[str], key: str = "view", label: str = "View") -> str:
     return choice(label, options, key, hide_label=True)
 
 
-def many(
-    label: str, options: Sequence[str], key: str, default: Sequence[str] = (), help: str | None = None
-) -> list[str]:
+def many(label: str, options: Sequence[str], key: str, default: Sequence[str] = ()) -> list[str]:
     """Any number of some words."""
     options = list(options)
     _from_link(key, lambda raw: raw in options, st.query_params.get_all(key))
     _keep_valid(key, lambda value: isinstance(value, list) and all(v in options for v in value))
     as_pills = _as_buttons(options, PILLS)
     pick, extra = (st.pills, {"selection_mode": "multi"}) if as_pills else (st.multiselect, {})
-    return list(pick(label, options, default=list(default), key=key, help=help, bind="query-params", **extra))
+    return list(pick(label, options, default=list(default), key=key, bind="query-params", **extra))
 
 
-def toggle(label: str, key: str, default: bool = False, help: str | None = None) -> bool:
+def toggle(label: str, key: str, help: str | None = None) -> bool:
     """On or off."""
     _from_link(key, lambda raw: raw.lower() in ("true", "false", "1", "0"))
-    return st.toggle(label, value=default, key=key, help=help, bind="query-params")
+    return st.toggle(label, key=key, help=help, bind="query-params")
 
 
 def slider(
@@ -144,14 +142,14 @@ def number(
 
 def text(
     label: str, key: str, default: str = "", max_chars: int = 1000, placeholder: str | None = None,
-    live: bool = True, help: str | None = None,
+    help: str | None = None,
 ) -> str:
     """A line of text that the picture follows while one types."""
     from ui import settings
 
     _from_link(key, lambda raw: len(raw) <= max_chars)
     return st.text_input(label, value=default, max_chars=max_chars, key=key, placeholder=placeholder, help=help,
-                         live=settings.typing_pause() if live else False, bind="query-params") or ""
+                         live=settings.typing_pause(), bind="query-params") or ""
 
 
 def lines(label: str, key: str, max_chars: int, placeholder: str | None = None) -> list[str]:

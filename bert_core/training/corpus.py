@@ -140,7 +140,7 @@ def plain_tokenizer(path: str | Path) -> Tokenizer:
     return tokenizer
 
 
-def train_wordpiece(texts: Mapping[str, Sequence[str]], size: int, lowercase: bool = True) -> Tokenizer:
+def train_wordpiece(texts: Mapping[str, Sequence[str]], size: int) -> Tokenizer:
     """Learn a WordPiece vocabulary from the corpus (Devlin et al. 2018, section 3).
 
     The library orders ties differently from one call to the next, so a run
@@ -159,7 +159,7 @@ def train_wordpiece(texts: Mapping[str, Sequence[str]], size: int, lowercase: bo
     if size < 100:
         raise ValueError(f"vocabulary size {size} is too small; give at least 100")
     tokenizer = Tokenizer(WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = BertNormalizer(lowercase=lowercase)
+    tokenizer.normalizer = BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = BertPreTokenizer()
     trainer = WordPieceTrainer(vocab_size=size, special_tokens=list(SPECIAL_TOKENS), show_progress=False)
     tokenizer.train_from_iterator((doc for docs in texts.values() for doc in docs), trainer)

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from bert_core import model as core
 from bert_core.load import Loaded
 from bert_core.training.block import hidden_at
+from bert_core.training.corpus import documents
 from bert_core.training.corruption import corrupt, reverse_order
 from bert_core.training.datasets import every, read_blimp, read_cloze, read_paragraphs
 from bert_core.training.objectives import Objective, Sample
@@ -64,9 +65,9 @@ def is_fixed(ids: np.ndarray, special: Special) -> np.ndarray:
     return np.isin(ids, (special.cls, special.sep, special.unk))
 
 
-def masked_sample(ids: np.ndarray, special: Special, rng: np.random.Generator, rate: float = 0.15) -> Sample:
-    """`rate` of the pieces replaced by [MASK], all of them to be predicted."""
-    seen = corrupt(ids, is_fixed(ids, special), special.mask, ids, rng, rate, split=(1.0, 0.0, 0.0))
+def masked_sample(ids: np.ndarray, special: Special, rng: np.random.Generator) -> Sample:
+    """15 % of the pieces replaced by [MASK], all of them to be predicted."""
+    seen = corrupt(ids, is_fixed(ids, special), special.mask, ids, rng, 0.15, split=(1.0, 0.0, 0.0))
     return Sample(seen.input_ids, np.zeros_like(ids), seen.positions, seen.labels, NO_PAIR)
 
 
@@ -166,8 +167,6 @@ def causal_lm(loaded: Loaded, path: Path, seeds: int = 1, limit: int | None = No
 def next_sentence(loaded: Loaded, path: Path, seeds: int = 5, limit: int | None = None) -> dict[str, Any]:
     """Next-sentence accuracy on held-out documents, half of the false pairs from the same document."""
     require(loaded, "nsp")
-    from bert_core.training.corpus import documents
-
     docs = every(documents(path), None, path)
     counts: list[int] = []
 
@@ -259,12 +258,12 @@ def everyday_cloze(loaded: Loaded, path: Path = CLOZE, seeds: int = 1, limit: in
 
 
 @torch.inference_mode()
-def top_ids(loaded: Loaded, ids: np.ndarray, places: np.ndarray, top: int = 5) -> list[int]:
-    """The `top` most probable ids at the first of `places`."""
+def top_ids(loaded: Loaded, ids: np.ndarray, places: np.ndarray) -> list[int]:
+    """The five most probable ids at the first of `places`."""
     sample = Sample(ids, np.zeros_like(ids), places[:1], ids[places[:1]], NO_PAIR)
     batch = Objective("mlm", special_of(loaded), np.arange(1)).collate([sample], loaded.model.device)
     read = hidden_at(loaded.model, batch.inputs, batch.positions)[batch.chosen]
-    return F.log_softmax(core.mlm_logits(loaded.model, read), dim=-1)[0].topk(top).indices.tolist()
+    return F.log_softmax(core.mlm_logits(loaded.model, read), dim=-1)[0].topk(5).indices.tolist()
 
 
 LANGUAGE_TASKS: dict[str, Callable[..., dict[str, Any]]] = {

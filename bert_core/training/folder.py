@@ -133,17 +133,15 @@ def write_folder(folder: Path, config: BertConfig, tensors: Mapping[str, Tensor]
 
 
 def write_model(
-    folder: Path, config: BertConfig, weights: Mapping[str, Tensor], objective: str, tokenizer: Path | None,
-    dtype: torch.dtype = torch.float16,
+    folder: Path, config: BertConfig, weights: Mapping[str, Tensor], objective: str, tokenizer: Path
 ) -> None:
     """Write a pre-trained model's folder."""
     config = dataclasses.replace(
         config, model_type="bert", is_decoder=objective != "mlm", architectures=(ARCHITECTURE[objective],),
         reading_order="right-to-left" if objective == "rtl" else "left-to-right", extra={},
     )
-    write_folder(folder, config, weights, dtype)
-    if tokenizer is not None:
-        shutil.copyfile(tokenizer, folder / "tokenizer.json")
+    write_folder(folder, config, weights, torch.float16)
+    shutil.copyfile(tokenizer, folder / "tokenizer.json")
 
 
 def write_adapter(

@@ -38,8 +38,7 @@ def is_head(name: str) -> bool:
 
 
 def adamw(
-    weights: Mapping[str, Tensor], lr: float, head_lr: float, weight_decay: float = 0.01,
-    betas: tuple[float, float] = (0.9, 0.98),
+    weights: Mapping[str, Tensor], lr: float, head_lr: float, weight_decay: float = 0.01
 ) -> torch.optim.AdamW:
     """AdamW over the weights that require grad, in name order.
 
@@ -57,7 +56,7 @@ def adamw(
              "weight_decay": weight_decay if decay else 0.0}
             for (head, decay), params in sorted(groups.items())
         ],
-        betas=betas, fused=True,
+        betas=(0.9, 0.98), fused=True,
     )
 
 

@@ -29,6 +29,8 @@ from bert_core.training.pieces import Pieces
 PART_TOKENS = 20_000_000
 #: Sequences whose ids are gathered at a time when they change their order.
 SEQUENCES_A_TIME = 100_000
+#: Documents that are tokenised together.
+TOGETHER = 256
 
 IS_NEXT, NOT_NEXT, NO_PAIR = 0, 1, -1
 
@@ -282,14 +284,14 @@ def _take(rows: Iterator[tuple[Sentence, int, int]], wanted: float) -> list[tupl
 
 
 def _excerpts(
-    name: str, docs: Sequence[str], tokenizer: Tokenizer, limit: int, rng: np.random.Generator, batch: int = 256
+    name: str, docs: Sequence[str], tokenizer: Tokenizer, limit: int, rng: np.random.Generator
 ) -> Iterator[list[Sentence]]:
     """Stretches of whole sentences, pass after pass over the documents in a new order."""
     while True:
         pieces_seen = 0
         order = rng.permutation(len(docs))
-        for start in range(0, len(order), batch):
-            chosen = [_stretch(sentences(docs[i]), limit, rng) for i in order[start : start + batch]]
+        for start in range(0, len(order), TOGETHER):
+            chosen = [_stretch(sentences(docs[i]), limit, rng) for i in order[start : start + TOGETHER]]
             flat = tokenizer.encode_batch([s for doc in chosen for s in doc], add_special_tokens=False)
             pieces = iter(flat)
             for doc in chosen:

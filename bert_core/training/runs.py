@@ -84,13 +84,7 @@ def _alone(out: Path) -> Iterator[None]:
 def _pretrain(args: argparse.Namespace, out: Path) -> dict | None:
     device = _join_processes(args.device)
     earlier = earlier_record(out)
-    if args.pack_tokens is None:  # its record may say what its pairs' file holds
-        args.pack_tokens = earlier.get("pack_tokens")
-    asked = earlier.get("precision", "auto") if args.precision == "auto" else args.precision
-    settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
-    settings["precision"] = pick_precision(asked, device)
-    check_settings(settings, earlier)
-    _check_flags(settings, device)
+    settings = _settings(args, earlier, device)
     with _begun(out, settings, fresh=_is_first() and not earlier):
         if "steps" not in earlier:  # before anything is made of it
             _chosen(args)
@@ -108,10 +102,8 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict | None:
     )
     trainer = Trainer(config, weights, packed, objective, recipe, device, args.workers)
     check_tokens(trainer, out, earlier)
-    record = {**settings, "pack_tokens": _recorded_pieces(args, packed), "random_start": fresh, "steps": trainer.last}
-    before = None if args.init == "scratch" else sittings_of(locate(args.init))
-    if before is not None:
-        record["before"] = before
+    record = {**settings, "pack_tokens": _recorded_pieces(args, packed), "random_start": fresh, "steps": trainer.last,
+              **_before(args.init)}
     if trainer.rank == 0:
         _write_record(out, record)
     done = run(trainer, out, args.stop_after)
@@ -125,6 +117,28 @@ def _pretrain(args: argparse.Namespace, out: Path) -> dict | None:
         return None
     made = {"model": str(out / "model")} if done else {}
     return {"done": done, "step": trainer.step, "steps": trainer.last, "seconds": round(trainer.seconds, 1)} | made
+
+
+def _settings(args: argparse.Namespace, earlier: dict, device: str) -> dict:
+    """What is asked of the run; what is left open is as its record has it, if it goes on.
+
+    Raises:
+        ValueError: its record says otherwise, or two flags contradict each other.
+    """
+    if args.pack_tokens is None:  # its record may say what its pairs' file holds
+        args.pack_tokens = earlier.get("pack_tokens")
+    asked = earlier.get("precision", "auto") if args.precision == "auto" else args.precision
+    settings = {k: v for k, v in vars(args).items() if k not in ("run", "command", "json")}
+    settings["precision"] = pick_precision(asked, device)
+    check_settings(settings, earlier)
+    _check_flags(settings, device)
+    return settings
+
+
+def _before(init: str) -> dict:
+    """The sittings that its start has behind it, as an entry of the record; none where they are not known."""
+    sittings = None if init == "scratch" else sittings_of(locate(init))
+    return {} if sittings is None else {"before": sittings}
 
 
 @contextmanager

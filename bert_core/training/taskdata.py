@@ -22,6 +22,8 @@ NER_LABELS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
 #: Longest training input in tokens; the untrained positions beyond keep the base's.
 MAX_TOKENS = 128
 MAX_QUESTION_TOKENS = 192
+#: What CoSENT multiplies the difference of two cosines by.
+SHARPNESS = 20.0
 
 
 @dataclass(frozen=True)
@@ -121,13 +123,13 @@ def sentence_vectors(inputs: Inputs, hidden: Tensor) -> Tensor:
     return F.normalize(mean, dim=-1)
 
 
-def similarity_loss(model: Model, rows: Sequence[Row], pad_id: int, sharpness: float = 20.0) -> Tensor:
+def similarity_loss(model: Model, rows: Sequence[Row], pad_id: int) -> Tensor:
     """CoSENT: pairs that people found more alike should have the larger cosine."""
     inputs = collate([s for row in rows for s in row.sequences], pad_id, model.device)
     vectors = sentence_vectors(inputs, exact(block.encode(model, inputs)))
     cosine = (vectors[0::2] * vectors[1::2]).sum(-1)  # (B,)
     gold = torch.tensor([row.target for row in rows], device=cosine.device)
-    gap = sharpness * (cosine[:, None] - cosine[None, :])  # (B, B): row minus column
+    gap = SHARPNESS * (cosine[:, None] - cosine[None, :])  # (B, B): row minus column
     wrong = gap[gold[:, None] < gold[None, :]]
     return torch.cat([wrong.new_zeros(1), wrong]).logsumexp(0)
 
@@ -141,9 +143,9 @@ def sampled(rows: Sequence, limit: int | None, seed: int) -> list:
     return [rows[i] for i in order]
 
 
-def sequence(loaded: Loaded, text: str, pair: str | None = None, limit: int = MAX_TOKENS):
+def sequence(loaded: Loaded, text: str, limit: int = MAX_TOKENS):
     """(ids, segments) of a text, cut to `limit` tokens."""
-    encoding = loaded.tokenizer.encode(text, pair)
+    encoding = loaded.tokenizer.encode(text)
     ids, segments = encoding.input_ids, encoding.token_type_ids
     return (ids if len(ids) <= limit else (*ids[: limit - 1], ids[-1])), segments[:limit]
 

@@ -20,27 +20,28 @@ ModernBERT).
 
 *Tokenizer*: a `tokenizer.json`, or else a `vocab.txt` where `tokenizer_class` (tokenizer_config.json, else
 config.json) is BERT's or there is none, with the tokens of `added_tokens.json` or `added_tokens_decoder` at their
-ids; a token that can't have its id is refused. Where such a BERT's tokenizer_config.json stands beside its
-tokenizer.json, its letters' case, accents and Chinese characters count, as in transformers; without it the
-tokenizer.json is taken as it is, where transformers would make all letters small. Every other tokenizer is
-transformers' own; those written in Python (also the Japanese BERT's) give no places, which are found letter by
+ids; a token that can't have its id is refused. Where such a BERT has a tokenizer_config.json beside its
+tokenizer.json, what it says of case, accents and Chinese characters counts, as in transformers. Without it the
+tokenizer.json is taken as it is, whereas transformers would lower the case of all letters. Every other tokenizer is
+transformers' own. Those written in Python (also the Japanese BERT's) give no offsets, so these are found letter by
 letter. Two things differ from transformers on purpose: a typed `[MASK]` is every family's mask token, and an empty
 second sentence is a sentence.
 
 *Encoder* says who runs the block: **ours** (`bert_core/model.py`, every intermediate) or the **adapter** over
 transformers' Auto classes with eager attention (`bert_core/adapters/`). What a model lacks is absent from its Trace
 and the page gives the reason. Weights are read from safetensors only; the pages open folders only below one root
-(`models`, or `BOTH_WAYS_FOLDERS`), the command line any folder; hub ids are checked for their form, code in a
-checkpoint is never run. Encoder-decoders (T5, BART) are refused: the explorer shows one stack. Which way an adapter
-model reads is looked up in its attention, and it can't be run the other way (`--attention`); a head that this makes
-wrong (masks filled from the left) is left out.
-A few tokens that are run on loading show two things more. Rows of attention must lie between 0 and 1 and add up to 1;
+(`models`, or `BOTH_WAYS_FOLDERS`), the command line any folder. Hub ids are checked for their form; code in a
+checkpoint is never run. Encoder-decoders (T5, BART) are refused: the explorer shows one stack. An adapter model's
+attention shows which way it reads, and it can't be run the other way (`--attention`). A head that this makes wrong
+(masks filled from the left) is left out.
+On loading, a few tokens are run to check two more things. Rows of attention must lie between 0 and 1 and add up to 1;
 where they don't (SqueezeBERT gives out its scores), the model has no attention, its views give the reason, and the
-rest stays. And a text has the numbers that it has alone, whatever else is read with it: texts share a pass of an
-adapter model, padded to one length, only where that changes nothing; else those of one length do (MobileBERT,
-Nystromformer), or each has its own (a GPT-2 that classifies without a padding token). In float64 none is padded.
+rest stays. And a text must have the numbers that it has alone, whatever else is read with it. Texts share a pass of an
+adapter model, padded to one length, only where that changes nothing. Otherwise only texts of one length share a pass
+(MobileBERT, Nystromformer), or each has its own (a GPT-2 that classifies without a padding token). In float64 no text
+is padded.
 Relative positions (`position_embedding_type`), which transformers 5 no longer has, and tensors of the encoder that it
-would leave on disk are refused. A tied decoder that differs from the word table in the file is one of its own.
+would leave on disk are refused. A tied decoder that differs from the word table in the file is kept as its own.
 
 | family | checkpoint | tokenizer | encoder | tasks | lacks |
 |---|---|---|---|---|---|

@@ -356,7 +356,7 @@ def test_tensors_in_memory_of_another_block_are_refused(tiny_bert):
     model = load_model(tiny_bert).model
     assert build(model.config, model.weights, torch.float32, "cpu").heads == model.heads
     other = replace(model.config, extra={"position_embedding_type": "relative_key"})
-    with pytest.raises(LoadError, match="model_type 'bert' has another block than BERT"):
+    with pytest.raises(LoadError, match="model_type 'bert' has a different block from BERT's"):
         build(other, model.weights, torch.float32, "cpu")
 
 

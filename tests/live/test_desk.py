@@ -327,12 +327,6 @@ def no_socket(*_):
 del os.nice, os.set_blocking, os.fork
 select.select, sys.modules["resource"] = no_socket, None
 """
-WITH_A_REFUSAL = """
-import resource
-def refuse(*_):
-    raise ValueError("current limit exceeds maximum limit")
-resource.setrlimit = refuse
-"""
 A_RUN = """
 import time
 from bert_core.training.live.desk import TrainingDesk
@@ -346,15 +340,28 @@ print(status.state, status.step, status.message)
 """
 
 
-@pytest.mark.parametrize("system", [WITHOUT, WITH_A_REFUSAL], ids=["Windows", "macOS"])
-def test_a_run_needs_nothing_that_another_system_lacks(tmp_path, system):
-    """Desk and trainer on a Python that starts by losing what Windows hasn't got, or by refusing what macOS refuses."""
-    (tmp_path / "sitecustomize.py").write_text(system, encoding="utf-8")
+def test_a_run_needs_nothing_that_windows_lacks(tmp_path):
+    """Desk and trainer on a Python that starts by losing it."""
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
     home = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run([sys.executable, "-c", A_RUN.format(spec=TINY.__dict__, text=TEXT)], cwd=ROOT,
                           env={**os.environ, "PYTHONPATH": home, "BOTH_WAYS_TRAINER_NICE": "0"}, capture_output=True,
                           text=True, check=False, timeout=PATIENCE)
     assert done.stdout == "done 40 \n", done.stderr
+
+
+def test_where_memory_takes_no_bound_the_trainer_is_modest_all_the_same(monkeypatch):
+    def refuse(*_):  # as macOS does
+        raise ValueError("current limit exceeds maximum limit")
+
+    done = []
+    monkeypatch.setenv("BOTH_WAYS_TRAINER_NICE", "7")
+    monkeypatch.setattr("resource.setrlimit", refuse)
+    for name in ("os.nice", "torch.set_num_threads", "torch.set_num_interop_threads"):
+        monkeypatch.setattr(name, lambda count, name=name: done.append((name, count)))
+    monkeypatch.setattr("bert_core.training.live.uncompiled.spare_the_compiler", lambda: done.append("spared"))
+    worker.be_modest()
+    assert done == [("os.nice", 7), ("torch.set_num_threads", 1), ("torch.set_num_interop_threads", 1), "spared"]
 
 
 def test_a_full_disk_is_said_and_leaves_no_folder(desk, monkeypatch):

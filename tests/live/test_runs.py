@@ -16,6 +16,7 @@ from bert_core.training.live.folder import RunFolder
 from bert_core.training.live.pretraining import PretrainRun, film_steps, start_of, waves
 from bert_core.training.live.specs import FinetuneSpec, PretrainSpec
 from bert_core.training.live.tables import Labelled, write_rows
+from tests.stepping import finish
 
 ROWS = [Labelled(f"the {a} was {b}", label) for a in ("dog", "cat", "film", "garden", "river")
         for b, label in (("good", "good"), ("bad", "bad"))]
@@ -138,33 +139,22 @@ def test_the_last_step_is_done_when_its_epoch_is_on_disk(tiny_bert, tmp_path):
     assert "bert.pooler.dense.weight" in folder.moves(1)
 
 
-def in_the_end(pieces):
-    """What a generator returns, and how often it paused."""
-    pauses = 0
-    while True:
-        try:
-            next(pieces)
-        except StopIteration as end:
-            return end.value, pauses
-        pauses += 1
-
-
 def test_a_second_run_on_the_same_split_waits_for_no_baseline(nothing_kept):
-    first, pauses = in_the_end(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=0))
-    again, none = in_the_end(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=0))
+    first, pauses = finish(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=0))
+    again, none = finish(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=0))
     assert pauses > baselines.LSTM_EPOCHS
     assert none == 0
     assert all(np.array_equal(first[name], again[name]) for name in ("words", "lstm"))
-    assert in_the_end(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=1))[1] > 0
-    assert in_the_end(baselines.both(tables.dataset("own", ROWS[:4], ROWS[4:]), seed=0))[1] > 0
+    assert finish(baselines.both(tables.dataset("own", ROWS[:6], ROWS[6:]), seed=1))[1] > 0
+    assert finish(baselines.both(tables.dataset("own", ROWS[:4], ROWS[4:]), seed=0))[1] > 0
 
 
 def test_no_more_than_the_last_few_splits_are_kept(nothing_kept, monkeypatch):
     monkeypatch.setattr(baselines, "MAX_KEPT", 2)
     data = tables.dataset("own", ROWS[:6], ROWS[6:])
     for seed in (0, 1, 0, 2):  # 0 was used after 1
-        in_the_end(baselines.both(data, seed))
-    assert [in_the_end(baselines.both(data, seed))[1] > 0 for seed in (0, 1)] == [False, True]
+        finish(baselines.both(data, seed))
+    assert [finish(baselines.both(data, seed))[1] > 0 for seed in (0, 1)] == [False, True]
 
 
 @pytest.mark.parametrize(("words", "epochs"), [(2_000, 30), (30_000, 10), (10**6, 3)])

@@ -15,8 +15,13 @@ def test_leaving_by_the_code_as_typed_frees_the_seat(typed):
 
 
 @pytest.mark.parametrize("code", ["", "no code", "ZZZZZ"])
-def test_leaving_where_there_is_no_room_does_nothing(code):
-    Rooms().leave(code, "seat")
+def test_leaving_where_there_is_no_such_room_or_seat_takes_nobody_theirs(code):
+    rooms = Rooms()
+    here, _ = rooms.open()
+    seat = rooms.join(here)
+    rooms.leave(code, seat)
+    rooms.leave(here, "another seat")
+    assert rooms.follow(here, seat).followers == 1
 
 
 def test_who_leaves_and_comes_again_has_one_guess():

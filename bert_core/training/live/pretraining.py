@@ -31,13 +31,12 @@ HELD_OUT_PAIRS, CLIP, FRAMES = 300, 1.0, 24
 HEADS = frozenset({"pooler", "mlm", "nsp"})
 POSITIONS = "bert.embeddings.position_embeddings.weight"
 
-#: Curves with a value for each step, and for each look at the held-out pairs.
-STEP_CURVES = ("loss", "accuracy", "nsp_loss", "lr", "gradient")
+#: Curves with a value for each look at the held-out pairs.
 PROBE_CURVES = ("held_loss", "held_accuracy", "held_nsp")
 
 
 class Losing(NamedTuple):
-    """What one step did: nats, shares and sizes."""
+    """What one step did, a curve each: nats, shares and sizes."""
 
     loss: float
     accuracy: float
@@ -153,9 +152,9 @@ class PretrainRun:
 
     def report(self) -> None:
         """Write the curves as they are now."""
-        rows = np.array(self.rows, dtype=np.float32).reshape(-1, len(STEP_CURVES))
+        rows = np.array(self.rows, dtype=np.float32).reshape(-1, len(Losing._fields))
         probes = np.array(self.probes, dtype=np.float32)
-        curves = {name: rows[:, n] for n, name in enumerate(STEP_CURVES)}
+        curves = {name: rows[:, n] for n, name in enumerate(Losing._fields)}
         curves |= {name: probes[:, n + 1] for n, name in enumerate(PROBE_CURVES)}
         self.folder.set_arrays("curves", curves | {"held_step": probes[:, 0]})
 

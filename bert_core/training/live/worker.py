@@ -86,7 +86,7 @@ class Job:
     ready: float = 0.0
     reported: float = 0.0
 
-    def now(self, state: str, place: int = 0, message: str = "") -> Status:
+    def now(self, state: str, place: int, message: str = "") -> Status:
         """Where it is, in this state."""
         step, steps = (self.run.step, self.run.steps) if self.run else (0, 0)
         left = (self.seconds - self.ready) / step * (steps - step) if state == "running" and step else None

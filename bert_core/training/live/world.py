@@ -24,9 +24,9 @@ _PRONOUNS = {"he": ("his", "him"), "she": ("her", "her")}
 _SCENES = (("opening", 1.0), ("work", 1.0), ("season", 0.6), ("noon", 0.8), ("animal", 1.0), ("evening", 0.9))
 
 
-def read_world(path: Path = TEACHING / "world.toml") -> dict:
+def read_world() -> dict:
     """The people, animals, seasons and patterns of a small world."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads((TEACHING / "world.toml").read_text(encoding="utf-8"))
 
 
 def stories(world: Mapping, count: int, seed: int = 0) -> list[list[str]]:
