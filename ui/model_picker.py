@@ -86,7 +86,7 @@ def _choices() -> None:
     if is_id:
         st.caption(some[name].line if name in some else "An id of your own: its size is counted once loaded.")
     else:
-        st.caption(f"“{controls.literal(name[:60])}” is no hub id; it has the form owner/model.")
+        st.caption(f"“{controls.literal(name[:60])}” is not a hub id, which has the form owner/model.")
     st.button("Fetch", key="_hub_fetch", on_click=_fetch, args=(name,), disabled=not is_id)
 
 

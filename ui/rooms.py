@@ -28,7 +28,7 @@ RUNS = ("run", "over", "frame", "tune", "beside", "epoch")
 #: Pages that a teacher visits without taking the class along.
 NOT_SHOWN = ("class",)
 #: What a follower sees in place of a picture that would answer the poll.
-COVERED = "Guess first: what the model makes of this sentence comes when your teacher reveals it."
+COVERED = "Guess first: what the model answers here appears when your teacher reveals it."
 _ASKED = "_asked"
 #: The room that this session followed last and let go of.
 _LEFT = "_left_room"
@@ -319,7 +319,7 @@ def _follower_strip(code: str, seat: str, room: RoomState) -> None:
     own = _is_elsewhere(room.view)
     with st.container(key="bw_room", horizontal=True, vertical_alignment="center"):
         st.html(f'<p class="bw-room">Following room <strong>{html.escape(code)}</strong>'
-                f"{' · you look at something of your own' * own}</p>")
+                f"{' · you are looking at something of your own' * own}</p>")
         if own:
             st.button("Back to the teacher", key="_back", on_click=come_back)
         st.button("Let go", key="_let_go", on_click=let_go)

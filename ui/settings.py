@@ -47,8 +47,9 @@ DEFAULT_FOLDERS = Path(__file__).resolve().parent.parent / "models"
 def misread() -> list[str]:
     """A line for each setting whose value is none: what stands in its place is a default, for the hub `off`."""
     given = {name: os.environ.get(name, "") for name in _FORMS}
-    return [f"{name} is {value!r}, which it can't be, and goes for {'off' if name == 'BOTH_WAYS_HUB' else 'not set'}; "
-            "docs/deploy.md has its values" for name, value in given.items() if value and not _fits(name, value)]
+    return [f"{name} is {value!r}, which is not allowed, and counts as "
+            f"{'off' if name == 'BOTH_WAYS_HUB' else 'not set'}; docs/deploy.md lists its values"
+            for name, value in given.items() if value and not _fits(name, value)]
 
 
 def _fits(name: str, value: str) -> bool:
@@ -100,7 +101,7 @@ def check_model_name(name: str) -> str:
     if root is None:
         raise LoadError("folders of models are switched off here; choose a shipped model")
     if not _lies_below(root, name):
-        raise LoadError("the pages open folders of models only below the one that this server keeps for them "
+        raise LoadError("the pages open models only below the folder that this server keeps for them "
                         "(BOTH_WAYS_FOLDERS); choose a shipped model")
     return name
 

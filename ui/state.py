@@ -168,7 +168,7 @@ def _loaded(name: str) -> Loaded:
     try:
         model = again()
     except (OSError, ValueError):
-        raise LoadError(f"{name}: the run that it was made in is gone; train it again") from None
+        raise LoadError(f"{name}: the run that made it is gone; train it again") from None
     engine().register(model)
     return model
 

@@ -13,9 +13,9 @@ import json
 #: Seconds without a connection after which the page says so.
 LATE = 12
 #: Before the first picture, and after one.
-NEVER = ("No connection to the server yet; it is tried again and again. If this stays, the server is not running, or "
-         "this network blocks WebSockets, as some schools' and companies' do: tell whoever runs it.")
-LOST = "The connection to the server is lost; it is tried again and again. What is on the page stays."
+NEVER = ("No connection to the server yet; the page keeps trying. If this stays, the server is not running, or this "
+         "network blocks WebSockets, as some schools and companies do: tell whoever runs it.")
+LOST = "The connection to the server is lost; the page keeps trying. What is on the page stays."
 #: A timer that sleeps with its computer counts no seconds meanwhile; a connection that is cut at once again is none.
 WATCH = """<script>
 {

@@ -18,21 +18,11 @@ from bert_core.measures.head_effects import HeadEffects, each_head_off, longest
 from bert_core.tasks.support import softmax
 from bert_core.trace import TraceRequest, prepare, run_batch
 from tests.attention.test_ablation import without_heads
+from tests.stepping import finish
 
 HEADS = tuple((layer, head) for layer in range(3) for head in range(5))
 MADE = HeadEffects("book", 0.62, np.array([[0.004, 0.25, 0.03], [0.4, 0.009, 0.0]]),
                    np.array([[0.6, 0.4, 0.55], [0.31, 0.61, 0.62]]), ("book", "door", "book", "book", "book", "book"))
-
-
-def finish(steps):
-    """What a generator returns in the end, and how often it yields before."""
-    count = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value, count
-        count += 1
 
 
 def sweep(loaded, request, kind):

@@ -53,7 +53,7 @@ def test_heads_that_look_at_their_own_word_are_shown_so_and_the_page_says_it():
     itself = (found.query == found.key).all(axis=0)  # (L, H)
     assert 10 < itself.sum() < itself.size / 2  # a kind of head, not all
     reading = tomllib.loads((PROSE / "attention.toml").read_text(encoding="utf-8"))["reading"]["All heads"]
-    assert any("a word looks hardest at another or, in heads that do so, at itself" in line for line in reading)
+    assert any("a word looks hardest at another word (in some heads, at itself)" in line for line in reading)
 
 
 def test_the_means_are_those_of_the_sentences(small_engine, traces):

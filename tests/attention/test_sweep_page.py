@@ -85,7 +85,7 @@ def test_what_takes_too_long_is_not_begun(monkeypatch):
     monkeypatch.setattr(head_effects, "LARGEST", 2e9 * 72)  # a sixth of the sentence at most
     at = act(text="The old dog saw the [MASK]. " * 20)
     most = head_effects.longest(state.loaded("twin-bert").config)
-    assert (f"once without each of its 72 heads. That is soon done with twin-bert up to {most} tokens, "
+    assert (f"once without each of its 72 heads. With twin-bert that is quick up to {most} tokens, "
             "and this input has 142") in said(at)
     with pytest.raises(AssertionError, match="no component head_effects"):
         drawn(at, "head_effects")

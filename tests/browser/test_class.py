@@ -172,7 +172,7 @@ def assert_unmoved(visitor, address: str, run: int) -> None:
 def test_a_link_holds_the_view_one_comes_from(visitor):
     page = visitor.open("family", view="Cost", text="the [MASK]")
     page.get_by_role("radio", name="memory").click()
-    page.get_by_text("everything kept that the pictures here show").wait_for()
+    page.get_by_text("if everything is kept that the pictures here show").wait_for()
     run = visitor.run_number()
     page.get_by_test_id("stSidebarNavLink").filter(has_text="Class").first.click()
     visitor.after(run)

@@ -38,7 +38,7 @@ def test_the_random_start_is_on_screen_before_anything_is_pressed(visitor):
 
 def test_another_text_while_a_run_reads_the_first_is_said(visitor):
     page = visitor.open("pretrain", **SMALL)
-    says = page.get_by_text("a run on another text of yours")
+    says = page.get_by_text("run on screen learned from another text of yours")
 
     def give(text: str) -> None:
         page.get_by_role("button", name="Own text").click()

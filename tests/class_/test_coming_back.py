@@ -37,12 +37,12 @@ def test_who_looks_at_something_of_their_own_is_told_and_finds_back(room):
     assert at.session_state["text"] == NOW
     assert "something of your own" not in said(at)
     at.text_input(key="text").set_value("A cat [MASK].").run()
-    assert "you look at something of your own" in said(at)
+    assert "you are looking at something of your own" in said(at)
     at.button(key="_back").click().run()
     assert at.session_state["text"] == NOW
     assert "something of your own" not in said(at)
     at.switch_page("pages/tokens.py").run()
-    assert "you look at something of your own" in said(at)
+    assert "you are looking at something of your own" in said(at)
     at.button(key="_back").click().run()
     assert at.session_state["view"] == "Neurons"
     assert "something of your own" not in said(at)
@@ -54,7 +54,7 @@ def test_a_teacher_who_reloads_finds_the_room_and_takes_control_without_its_key(
     rooms.registry().show(*opened, View("masking", (("text", NOW), ("view", "Neurons"))))
     try:
         at = visit("class")
-        assert f"Room {opened[0]}, which you opened, is still there" in said(at)
+        assert f"Room {opened[0]}, which you opened, is still open" in said(at)
         next(button for button in at.button if button.label == "Take control again").click().run()
         assert at.session_state["_teaching"] == opened
         assert (at.session_state["text"], at.session_state["view"]) == (NOW, "Neurons")
@@ -86,7 +86,7 @@ def test_a_poll_is_not_offered_for_a_model_that_fills_no_gap(monkeypatch):
     try:
         at = page("class", view="Room", text=NOW, model="twin-gpt")
         at.session_state["_teaching"] = opened
-        assert "twin-gpt fills no gap" in said(at.run())
+        assert "twin-gpt can&#x27;t fill gaps" in said(at.run())
         assert "Ask the class" not in [button.label for button in at.button]
     finally:
         rooms.registry().close(*opened)

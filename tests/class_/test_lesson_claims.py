@@ -109,7 +109,7 @@ def test_the_heads_of_the_attention_lesson_meet_the_sentences_that_speak_against
     step, umbrella = LESSONS["attention"].steps[1], "Perhaps you have seen my umbrella?"
     assert f"“she” has {said(weight(engine, 'She lives in Berlin?', 2, 1, 'she', '?'))}" in step.notice
     you, perhaps = (said(weight(engine, umbrella, 2, 1, word, "?")) for word in ("you", "perhaps"))
-    assert f"in “{umbrella}” it is “you” again, {you} for {perhaps} of “perhaps”" in step.notice
+    assert f"in “{umbrella}” it is “you” again, with {you} against {perhaps} for “perhaps”" in step.notice
 
 
 def test_three_heads_that_look_at_one_place_do_three_things(engine):
@@ -206,7 +206,7 @@ def test_only_who_sees_the_right_gets_it_right(engine):
     left, right, both = curves
     assert not any(step.right for step in left.steps)
     assert [step.right for step in right.steps].index(True) == [step.revealed for step in right.steps].index("brightly")
-    assert f"{said(both.final)} for {said(right.final)}" in LESSONS["both-ways"].steps[2].notice
+    assert f"{said(both.final)} instead of {said(right.final)}" in LESSONS["both-ways"].steps[2].notice
 
 
 def test_the_heads_that_a_lesson_names_look_as_it_says(engine):

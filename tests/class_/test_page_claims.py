@@ -82,7 +82,7 @@ def test_the_shipped_pairs_show_what_tuning_is_for(engine):
 
 def test_a_pair_stays_next_when_it_is_swapped(engine):
     words = tomllib.loads((shell.PROSE / "cls.toml").read_text(encoding="utf-8"))["not_proven_by"]["Next sentence"]
-    assert "The five true ones of the ten pairs to predict first stay *next* when they are swapped" in " ".join(words)
+    assert "Of the ten pairs to predict first, the five true ones stay *next* when they are swapped" in " ".join(words)
     true = [(pair["a"], pair["b"]) for pair in task_models.examples("nsp")["pairs"] if pair["next"]]
     assert len(true) == 5
     for a, b in true:

@@ -27,7 +27,7 @@ TEXT = "the dog barked"
 
 
 @pytest.mark.parametrize(("asked", "line"), [
-    ({"size": "the chosen model"}, "another block than BERT&#x27;s"),
+    ({"size": "the chosen model"}, "a different block from BERT&#x27;s"),
     ({"view": "Wrong claims"}, "Said wrongly elsewhere"),
     ({"view": "Cost", "cost": "time, measured here"}, "can&#x27;t be measured here"),
 ])
@@ -38,7 +38,7 @@ def test_other_families_get_a_plain_line(family, monkeypatch, asked, line):
     assert "correlation with the sinusoids" not in words
 
 
-OTHER, LESS = "is not counted.", "keep less of it than this."
+OTHER, LESS = "is not counted.", "keep less of this model than the formula counts."
 
 
 @pytest.mark.parametrize(("name", "cost", "lines"), [
@@ -132,7 +132,7 @@ def test_what_a_pass_and_writing_cost_has_the_head_where_there_is_one(model, lin
 @pytest.mark.parametrize("model", ["twin-bert", "twin-bert-sst2"])
 def test_a_guess_comes_on_top_of_the_layers(model):
     words = said(visit("family", view="Cost", text=TEXT, model=model))
-    assert ("takes 23.7 million operations at each token that is guessed" in words) == (model == "twin-bert")
+    assert ("takes 23.7 million operations for each token that is guessed" in words) == (model == "twin-bert")
     assert "GFLOP of the layers" in words
 
 

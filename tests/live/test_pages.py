@@ -152,7 +152,7 @@ def test_after_reset_the_next_film_is_followed_from_its_start(monkeypatch, tmp_p
 def test_a_size_is_offered_no_length_that_the_trainer_would_stop(size, longest):
     at = visit("pretrain", size=size)
     assert at.selectbox(key="length").options[-1] == f"{longest:,} steps"
-    assert ("would not end within the 240 seconds" in said(at)) == (longest < 6000)
+    assert ("would not end within its 240 seconds" in said(at)) == (longest < 6000)
 
 
 def test_an_upload_says_the_bound_that_its_table_has():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from bert_core.serving.rooms import View
 from bert_core.training.live import desk as desks
+from bert_core.training.live import tables
 from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.finetuning import FinetuneRun
 from bert_core.training.live.folder import Status
@@ -45,9 +48,23 @@ def compared(at: AppTest) -> set[str]:
     return {row[0] for row in table_rows(at, "Right on the test set")}
 
 
+@pytest.fixture(scope="module")
+def short_tables(tmp_path_factory):
+    """A folder of the shipped tasks with ten rows of each class: what a run shows needs no more."""
+    folder = tmp_path_factory.mktemp("teaching")
+    shutil.copyfile(tables.TEACHING / "tasks.toml", folder / "tasks.toml")
+    for path in tables.TEACHING.glob("*.tsv"):
+        rows = tables.read_rows(path.read_text(encoding="utf-8"))
+        labels = sorted({row.label for row in rows})
+        some = [row for label in labels for row in [one for one in rows if one.label == label][:10]]
+        (folder / path.name).write_text(write_rows(some), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
-def desk(monkeypatch, tmp_path):
+def desk(monkeypatch, tmp_path, short_tables):
     """A desk whose trainer never listens: runs wait."""
+    monkeypatch.setattr(tables, "TEACHING", short_tables)
     made = TrainingDesk(lambda _visitor: True, tmp_path)
     monkeypatch.setattr(made, "_send", lambda _command: None)
     monkeypatch.setattr(made, "_running_process", lambda: None)
@@ -285,7 +302,7 @@ def test_another_table_than_that_of_the_run_on_screen_is_said_and_brings_its_own
     assert sentence.value == "Emma reads badly."
     assert "another table" not in said(at)
     files = own_table("sings")
-    assert "Yours is learned from after Train" in said(at.run())
+    assert "Press Train to learn from yours" in said(at.run())
     waiting = desk.start("ann", FinetuneSpec("own"), files)
     at.query_params["tune"] = waiting
     assert "Yours takes its place" in said(at.run())

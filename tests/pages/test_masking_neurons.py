@@ -84,7 +84,7 @@ def test_what_is_missing_is_said(family, monkeypatch):
     assert len(drawn(at, "effect")["blocks"]) == 1
     at = visit("masking", view="Neurons", text="[MASK] " + "dog " * LONGEST)
     is_ready(at)
-    assert f"up to {LONGEST} tokens, and this input has {LONGEST + 3}" in said(at)
+    assert f"up to {LONGEST} tokens; this input has {LONGEST + 3}" in said(at)
     monkeypatch.setenv("BOTH_WAYS_MODEL", family("ModernBERT"))
     assert "which does not give its neurons one by one" in plain_line(
         visit("masking", view="Neurons", text="the [MASK] barked"))

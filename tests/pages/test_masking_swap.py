@@ -31,7 +31,8 @@ def test_the_table_is_the_measure():
     assert rows(at) == [[name, *("0" if abs(share) < 0.005 else short_number(share) for share in column)]
                         for name, column in zip(names, found.shares.T, strict=True)]
     assert "Yours: “are” 82 %, “is” &lt;0.1 %. The other: “is” 92 %, “are” &lt;0.1 %." in said(at)
-    assert "At the input the vector of “dogs → dog” moves it most, from layer 5 on the gap&#x27;s own." in said(at)
+    assert ("At the input the vector of “dogs → dog” moves the answer most, from layer 5 on the gap&#x27;s own."
+            in said(at))
 
 
 def test_a_hidden_word_is_hidden_in_both():

@@ -130,13 +130,13 @@ def test_no_folder_outside_the_root_is_opened(root, tiny_bert, name):
     shutil.copytree(tiny_bert, root.parent / "elsewhere" / "mine")
     shutil.copytree(tiny_bert, f"{root}x/mine")
     (root / "link").symlink_to(root.parent / "elsewhere" / "mine")
-    with pytest.raises(LoadError, match="only below the one that this server keeps"):
+    with pytest.raises(LoadError, match="only below the folder that this server keeps"):
         settings.check_model_name(name.format(root=root))
 
 
 def test_a_link_to_a_folder_elsewhere_is_one_clear_line_on_a_page(root, tiny_bert, tmp_path):
     elsewhere = shutil.copytree(tiny_bert, tmp_path / "elsewhere")  # no test before has opened this one where it may
-    assert "only below the one that this server keeps" in plain_line(visit("masking", model=str(elsewhere)))
+    assert "only below the folder that this server keeps" in plain_line(visit("masking", model=str(elsewhere)))
 
 
 def test_the_engine_of_the_pages_asks_before_it_loads(root, tiny_bert, tiny_gpt):

@@ -49,8 +49,8 @@ def test_what_is_misread_is_said(monkeypatch):
     monkeypatch.setenv("BOTH_WAYS_HUB", "nein")
     monkeypatch.setenv("BOTH_WAYS_CACHE_MB", "-1")
     hub_line, cache_line = settings.misread()
-    assert hub_line.startswith("BOTH_WAYS_HUB is 'nein', which it can't be, and goes for off")
-    assert cache_line.startswith("BOTH_WAYS_CACHE_MB is '-1', which it can't be, and goes for not set")
+    assert hub_line.startswith("BOTH_WAYS_HUB is 'nein', which is not allowed, and counts as off")
+    assert cache_line.startswith("BOTH_WAYS_CACHE_MB is '-1', which is not allowed, and counts as not set")
 
 
 def test_an_engine_that_is_none_is_one_line_on_the_page(monkeypatch):

@@ -149,8 +149,8 @@ def _classifier(here: Here) -> str | None:
     tokens = judge.tokenizer.encode(here.text, here.pair).tokens
     if _heads_and_words(judge) == _heads_and_words(mine) and tokens == here.encoding.tokens:
         return CLASSIFIER
-    notices.note(f"{CLASSIFIER} is not asked beside {here.model}: its layers, heads or tokens are others, so the same "
-                 "change is none for it.")
+    notices.note(f"{CLASSIFIER} is not asked beside {here.model}: its layers, heads or tokens are different, so the "
+                 "same change can't be made in it.")
     return None
 
 

@@ -35,10 +35,10 @@ LONGEST_PATH, LONGEST_LEFT_OUT = 192, 96
 POINTS = 8192
 CLASSIFIER = "twin-bert-sst2"
 WHY = (
-    "They answer different questions. Attention says how much of a token's value is mixed in; rollout follows that "
-    "through the layers but leaves values and feed-forward parts out; gradients say how the answer would change for a "
-    "small change, and along a path; leaving out says what happens when a word is covered by [MASK], or hidden from a "
-    "one-way model. None of them proves a cause: take several, and try the change."
+    "They answer different questions. Attention says how much of a token's value is mixed in. Rollout follows that "
+    "through the layers, but leaves values and feed-forward parts out. Gradients say how the answer would change for "
+    "a small change, and along a path. Leaving out says what happens when a word is covered by [MASK], or hidden from "
+    "a one-way model. None of them proves a cause: take several, and try the change."
 )
 
 

@@ -50,7 +50,7 @@ def _is_soon_enough(asked: TraceRequest) -> bool:
     if length <= most:
         return True
     heads = loaded.config.num_hidden_layers * loaded.config.num_attention_heads
-    notices.note(f"The model is run once without each of its {heads} heads. That is soon done with {asked.model} up to "
+    notices.note(f"The model is run once without each of its {heads} heads. With {asked.model} that is quick up to "
                  f"{counted(most, 'token')}, and this input has {length}: choose a shorter text, or a smaller model.")
     return False
 

@@ -82,7 +82,7 @@ def draw(here: Here) -> None:
     result, labels = answer(trace), labels_of(trace)
     verdict([side(result, labels)], "cls_verdict", f"{here.model} says {result.label}")
     if not trace.encoding.content:
-        notices.note("There is no token beside the special ones: what you see is the answer to nothing.")
+        notices.note("There is no token besides the special ones: what you see is the answer to nothing.")
         return
     index = _explained(labels, result)
     if not _is_weighed(len(trace)):

@@ -47,7 +47,7 @@ def draw(here: Here) -> None:
         found = arrival(old_trace.hidden_states[:, 0], new_trace.hidden_states[:, 0], usual)
         st.html(f"<h2>{TITLE}</h2>")
         components.chart(figures.arrival_figure(found, name), "cls_arrival", _numbers(found, name))
-        say(f"1 means: as far apart as the {name} of two unrelated sentences are in that layer, on average over "
+        say(f"1 means: as far apart as the {name} of two unrelated sentences in that layer, on average over "
             f"{len(unrelated())} shipped ones. {_largest_step(found)}")
 
 
@@ -73,11 +73,11 @@ def _numbers(found: Arrival, name: str) -> Numbers:
 def _largest_step(found: Arrival) -> str:
     """The layer in which the distance grows most, in words."""
     if not found.relative.any():
-        return "Here nothing arrives: before both sentences it is the same in every layer."
+        return "Nothing arrives here: in every layer it is the same for both sentences."
     layer, names = int(np.diff(found.relative).argmax()) + 1, figures.layer_names(len(found.relative))
     before = "the input" if layer == 1 else f"layer {names[layer - 1]}"
     return (f"The distance grows most from {before} ({found.relative[layer - 1]:.2f}) to layer {names[layer]} "
-            f"({found.relative[layer]:.2f}). One that is far below 1 can be read too: see the probes under Layers.")
+            f"({found.relative[layer]:.2f}). A distance far below 1 can be read too: see the probes under Layers.")
 
 
 def _marked(trace: Trace, changed: Sequence[bool]) -> list[list]:

@@ -26,8 +26,8 @@ INSTEAD = "twin-bert-sst2"
 def draw(here: Here) -> None:
     """The probes' reading by layer, then [CLS]'s attention by layer and head; a line where there is no [CLS]."""
     if not state.loaded(here.model).tokenizer.has_cls:
-        state.stop(f"{here.model} puts no [CLS] before its input and classifies from another token: there is none "
-                   f"to follow through the layers. Choose a BERT, such as {INSTEAD}, for this view.", INSTEAD)
+        state.stop(f"{here.model} puts no [CLS] before its input and classifies from another token, so there "
+                   f"is none to follow through the layers. Choose a BERT, such as {INSTEAD}, for this view.", INSTEAD)
     names = [entry["name"] for entry in examples("cls")["probes"]]
     left, right = st.columns([2, 1], gap="medium")
     with left:
@@ -92,7 +92,7 @@ def _draw_attention(trace: Trace, layer: int) -> None:
         _attention_map(f"The heads of layer {layer + 1}", weights[layer], trace, "head", "cls_heads")
     if (size := joined(len(trace))) > 1:
         notices.note(f"So many tokens don't fit on these maps: {size} neighbours share a column, which shows the "
-                     "largest weight of theirs. The tables have every token.")
+                     "largest of their weights. The tables have every token.")
 
 
 def _attention_map(title: str, weights: np.ndarray, trace: Trace, row: str, key: str) -> None:

@@ -80,7 +80,7 @@ def caution(score: Mapping[str, Any] | None) -> str:
     """What a card's figure says against the answer; '' if it is good enough, or was never measured."""
     if score is None or score["value"] >= TRUSTED:
         return ""
-    return (f"right about {share(score['value'])} of {score['n']} held-out pairs, where a coin is right about 50.0 %. "
+    return (f"right about {share(score['value'])} of {score['n']} held-out pairs, where a coin would be about 50.0 %. "
             "Don't take its answer for knowledge: the lab shows how the answer is made, not whether B follows A.")
 
 

@@ -24,11 +24,11 @@ def say_name(here: Here) -> None:
     """One line where this model has another token in the place of [CLS], or reads them all."""
     _, name = place_and_name(here.model, here.encoding)
     if state.loaded(here.model).averages_tokens:
-        notices.note(f"The head of {here.model} reads the mean of all tokens' last vectors, not {ROLES['cls']}'s "
-                     f"alone; what this page shows of {name} is a part of what its answer is made of.")
+        notices.note(f"The head of {here.model} reads the mean of all tokens' last vectors, not that of "
+                     f"{ROLES['cls']} alone. What this page shows of {name} is only a part of what the head reads.")
     elif not state.loaded(here.model).tokenizer.has_cls:
-        notices.note(f"{here.model} puts no {ROLES['cls']} before its input; its head reads {name}, which here stands "
-                     f"for what this page calls {ROLES['cls']}.")
+        notices.note(f"{here.model} puts no {ROLES['cls']} before its input; its head reads {name}, which takes the "
+                     f"place of {ROLES['cls']} on this page.")
     elif name != ROLES["cls"]:
-        notices.note(f"{here.model} writes {name} where BERT writes {ROLES['cls']}: what this page says of "
-                     f"{ROLES['cls']} holds of {name}.")
+        notices.note(f"{here.model} writes {name} where BERT writes {ROLES['cls']}: what this page says about "
+                     f"{ROLES['cls']} holds for {name}.")

@@ -150,7 +150,7 @@ def _difference_table(found: Comparison, words: dict) -> str:
     if found.losses and found.next_gap:
         notes.append(words["losses"][found.next_gap])
     if found.kernels:
-        notes.append("The other pages do these products with weights packed for this processor, which adds up in "
+        notes.append("The other pages compute these products with weights packed for this processor, and so sum in "
                      f"another order: no last hidden state here moves by more than {_apart(found.kernels)}.")
     apart = f"at most {_apart(largest)} apart" if largest else "equal to the last bit"
     answer = f'<p class="bw-figure-number">{apart}</p>' + small(

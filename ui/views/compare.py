@@ -26,13 +26,13 @@ from ui.views.compare_ask import TWINS, Asked, VisitorEngine, ask, readers_of, s
 ARGUMENT = (
     "The BERT paper argues that a left-to-right and a right-to-left reader, trained apart and joined only at the end "
     "as in ELMo, are weaker than one deep model that uses both sides in every layer. "
-    "For a word may need the two sides *together*, and one-way layers can never bring them together."
+    "A word may need the two sides *together*, and one-way layers can never bring them together."
 )
 
 CAUTION = (
-    "To be fair to ELMo: each reader's last layer adds a fixed number for every word piece, its bias, larger for "
-    "common words. Multiplying the two lists would count it twice and favour words like “the”; here it counts once, as "
-    "in one layer over both readers. A layer trained on both could do better still."
+    "To be fair to ELMo: each reader's last layer adds a fixed number for every word piece, its bias, which is "
+    "larger for common words. Multiplying the two lists would count the bias twice and favour words like “the”. Here "
+    "it counts once, as in one layer over both readers. A layer trained on both could do better still."
 )
 
 

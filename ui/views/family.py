@@ -104,7 +104,7 @@ def _config_of(loaded: Loaded) -> tuple[BertConfig | None, tuple[str, ...] | Non
     try:
         parameter_table(loaded.config, heads)
     except ValueError:
-        notices.note(f"{shell.short_name(loaded.name)} has another block than BERT's, so that these formulas don't "
+        notices.note(f"{shell.short_name(loaded.name)} has a different block from BERT's, so these formulas don't "
                      f"count its parts. It has {loaded.info.parameters:,} parameters in all.")
         return None, None
     return loaded.config, heads

@@ -109,7 +109,7 @@ def _ask(model: str) -> None:
 def _time(here: Here, loaded: Loaded) -> None:
     if not isinstance(loaded.model, Model):
         notices.note(f"{shell.short_name(here.model)} runs through transformers and can't be measured here; "
-                     "operations and memory by formula are there.")
+                     "only operations and memory by formula are shown.")
         return
     if here.model not in _kept().by_model and st.session_state.get(_ASKED) != here.model:
         st.button("Measure now", on_click=_ask, args=(here.model,),

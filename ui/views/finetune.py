@@ -100,8 +100,8 @@ def say_other_table(run: RunView | None, spec: FinetuneSpec, files: dict[str, st
     if not files or shown is None or all(shown.folder.read_text(name) == text for name, text in files.items()):
         return
     going = run is not None and not run.status.ended and run.id != shown.id
-    notices.note("On screen is a run on another table. " + (
-        "Yours takes its place with its first epoch." if going else "Yours is learned from after Train."))
+    notices.note("The run on screen learned from another table. " + (
+        "Yours takes its place with its first epoch." if going else "Press Train to learn from yours."))
 
 
 def run_name(spec: FinetuneSpec) -> str:

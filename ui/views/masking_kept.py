@@ -30,7 +30,7 @@ def offer(trace: Trace, gaps: Sequence[Gap], tokens: Sequence[str]) -> None:
     """
     now = kept.kept_answer(trace, gaps, tokens)
     st.button("Kept below" if now in _answers() else "Keep this answer", key="keep_answer", on_click=_keep, args=(now,),
-              help="Puts it in a list below, to compare it with that of another sentence.")
+              help="Puts it in a list below, to compare it with the answer to another sentence.")
 
 
 def listed() -> None:

@@ -41,8 +41,8 @@ def draw(here: Here) -> None:
         return
     loaded = state.ours(here.model, "its neurons one by one")
     if len(here.encoding) > LONGEST:
-        notices.note(f"The model is run many times, with gradients, to weigh its neurons: up to {LONGEST} tokens, "
-                     f"and this input has {len(here.encoding)}.")
+        notices.note(f"Weighing the neurons takes many runs with gradients, which is done up to {LONGEST} tokens; "
+                     f"this input has {len(here.encoding)}.")
         return
     request = here.request(masked=masked, parts=PARTS)
     plain = state.trace(request)
@@ -94,7 +94,7 @@ def _draw(here: Here, asked: _Asked, shares: NeuronShares, chosen: Sequence[Neur
     left, right = st.columns([2, 3], gap="large")
     with left:
         verdict([_side(asked.word, shares, chosen)], "neurons", f"Neurons that speak for {asked.word}")
-        say("All neurons of a layer add up to what the word loses when they give nothing at the gap, "
+        say("The shares of all neurons of a layer add up to what the word loses when they give nothing at the gap, "
             f"within {max(100 * shares.gap, 0.01):.2g} points.")
     with right:
         _answers(here, asked, plain, changed, chosen)
@@ -133,7 +133,7 @@ def _answers(here: Here, asked: _Asked, plain: Trace, changed: Trace, chosen: Se
     if len(before.mlm_positions):
         blocks.append(_moved(asked, before, after, tokenizer, int(before.mlm_positions[0]), text))
     else:
-        notices.note("The other sentence has no [MASK]: type one where it should guess.")
+        notices.note("The other sentence has no [MASK]: type one where the model should guess.")
     with picture:
         components.mount("effect", "neurons_effect", components.pack({
             "blocks": [block._asdict() | {"by": "", "followed": asked.word} for block in blocks], "changed": True,

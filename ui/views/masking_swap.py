@@ -53,8 +53,8 @@ def _missing(here: Here, other: str, gap: int, masked: tuple[int, ...]) -> str:
     if not other.strip() or other == here.text:
         return again.capitalize()
     if len(encoding) != len(here.encoding):
-        return (f"The two have {len(here.encoding)} and {len(encoding)} tokens, and a vector can take another's place "
-                f"only where they have the same number: {again}")
+        return (f"The two have {len(here.encoding)} and {len(encoding)} tokens, and vectors can be swapped only "
+                f"between sentences of equal length: {again}")
     if gap not in (*encoding.mask_positions, *masked):
         return f"The other sentence has no gap at position {gap}, where yours has one: {again}"
     return ""
@@ -75,9 +75,9 @@ def _in_words(found: Swap) -> str:
     carriers = carrier(found)
     moved = next(n for n in range(len(carriers)) if all(one == found.position for one in carriers[n:]))
     if moved == 0:
-        return f"{answers} The gap's own vector moves it most from the input on."
+        return f"{answers} The gap's own vector moves the answer most from the input on."
     since = "in the last layer" if moved == len(carriers) - 1 else f"from layer {moved} on"
-    return f"{answers} At the input the vector of “{names[carriers[0]]}” moves it most, {since} the gap's own."
+    return f"{answers} At the input the vector of “{names[carriers[0]]}” moves the answer most, {since} the gap's own."
 
 
 def _names(found: Swap) -> list[str]:

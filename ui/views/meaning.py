@@ -154,7 +154,7 @@ def draw_sentences(here: Here) -> None:
     traces = state.traces([here.request(text=text, pair=None, parts=PARTS) for text in sentences])
     kept = [(text, trace) for text, trace in zip(sentences, traces) if trace.encoding.content]
     if not kept:
-        say("None of these sentences has a token of its own; type one that has.", strong=True)
+        say("These sentences have special tokens only; type one that has words.", strong=True)
         return
     layer = layer_of(traces[0].config.num_hidden_layers)
     names = [str(n + 1) for n in range(len(kept))]

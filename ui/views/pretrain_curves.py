@@ -130,7 +130,7 @@ def batch(run: RunView | None, spec: PretrainSpec) -> None:
     seen = pairs.seen_at(found, spec, step - 1)
     chosen = sum(len(pair.corrupted.positions) for pair in seen)
     total = sum(len(pair.example.ids) for pair in seen)
-    notices.note(f"Step {step:,}: {len(seen)} pairs, {total:,} pieces, the loss counts at {chosen} of them. "
+    notices.note(f"Step {step:,}: {len(seen)} pairs, {total:,} pieces, the loss counts {chosen} of them. "
                  f"The first {min(SHOWN_PAIRS, len(seen))} pairs:")
     data = components.pack({"pairs": [pair_card(pair, found, spec) for pair in seen[:SHOWN_PAIRS]]})
     components.mount("live_batch", "batch_view", data)

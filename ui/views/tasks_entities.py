@@ -114,5 +114,5 @@ def _in_words(reading: Reading, model: str) -> str:
     turned = sum(word.probability < max(word.probabilities) for word in reading.words)
     if turned:
         words = "1 word has" if turned == 1 else f"{turned} words have"
-        said += f" {words} another label than alone, so that the sequence is valid."
+        said += f" {words} a different label than alone, to make the sequence valid."
     return said

@@ -67,7 +67,7 @@ def _draw_classifier(here: Here) -> None:
     verdict([side(result, labels_of(trace))], "pair_verdict", f"{here.model} on the pair")
     place = f", and answered from {answers_from(here.model, trace.encoding)}"
     say(f"{here.model} read both sentences as one input, {_pattern(trace.encoding)}{place}. A head that was trained on "
-        "sentences alone says nothing of a pair.")
+        "sentences alone says nothing about a pair.")
 
 
 def _pattern(encoding: Encoding) -> str:
@@ -92,7 +92,7 @@ def _draw_similarity(here: Here, tuned: Here) -> None:
                                 for reader in readers for text in texts]))
     read = [{text: next(traces) for text in texts} for _ in readers]
     if not all(one[text].encoding.content for one in read for text in texts):
-        notices.note("One of the sentences has no token beside the special ones: there is no vector to compare.")
+        notices.note("One of the sentences has no token besides the special ones: there is no vector to compare.")
         return
     known = [_cosines(reader.model, pairs, one) for reader, one in zip(readers, read, strict=True)]
     verdict([_side(one, pairs) for one in known], "pair_cosines", "Similarity of the two sentences")
