@@ -32,6 +32,7 @@ function captionLines(view) {
   const { data, look } = view, heads = headsShown(view), [from, to] = look.segments.toUpperCase();
   const named = heads.map((head, n) => [` · head ${head + 1}`, heads.length > 1 ? HEAD_COLOURS[n] : null]);
   const notes = [
+    ...data.changed ?? [],
     look.words && "whole words: columns of their pieces summed, rows averaged",
     look.specials !== "show" && saySpecials(data, look.specials),
     look.segments !== "all" && `only from sentence ${from} to sentence ${to}`,

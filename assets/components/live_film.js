@@ -27,6 +27,7 @@ export default function (component) {
 function restore(root, film) {
   const last = film.steps.length - 1, given = film.frame ?? null;
   const state = (root.__state ??= { frame: given ?? last, last, given, sent: [], timer: null });
+  follow(state, film);
   if (state.frame >= state.last) state.frame = last;
   if (given !== state.given) {
     const answered = state.sent.indexOf(given);
@@ -34,6 +35,15 @@ function restore(root, film) {
     state.sent.splice(0, answered < 0 ? Infinity : answered + 1);
   }
   return Object.assign(state, { frame: Math.min(state.frame, last), last, given, layer: film.layer, head: film.head });
+}
+
+// A followed cell is of its sentence and a followed word of its run's text: in others they are no longer the same.
+function follow(state, film) {
+  if (String(state.tokens ?? film.tokens) !== String(film.tokens)) state.cell = null;
+  const word = state.words?.[state.word];
+  if (word !== undefined && word !== film.words[state.word]) state.word = film.words.indexOf(word);
+  if (state.word < 0) state.word = undefined;
+  Object.assign(state, { tokens: film.tokens, words: film.words });
 }
 
 // Keep what was sent and will come back as `film.frame`: null for the end.

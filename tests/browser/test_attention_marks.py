@@ -47,6 +47,19 @@ def test_a_saved_picture_says_what_it_shows(visitor):
     assert lowest + 6 < float(picture.get("height"))
 
 
+def test_a_picture_saved_from_act_says_what_was_changed(visitor):
+    page = visitor.open("attention", view="Act", text="The capital of France is [MASK].", off="1-1,5-12",
+                        cut="1-2,6-4", window="2", fed="3", layer=1, head=2)
+    wait_for(page, layer=1, head=2)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as SVG").click()
+    picture = ElementTree.fromstring(download.value.path().read_text())
+    words = " ".join(one.text for one in picture.iter("{http://www.w3.org/2000/svg}text"))
+    for said in ("heads off (layer-head): 1-1, 5-12", "pairs cut: the to capital, [MASK] to france",
+                 "without the feed-forward part of layer 3", "a token sees others at most 2 away"):
+        assert said in words
+
+
 def test_a_small_weight_has_no_more_digits_than_travelled(visitor):
     """Below 0.001 a code is a few per cent wide."""
     page = visitor.open("attention", text=TEXT, pair=PAIR, layer=3, head=9, look="map")

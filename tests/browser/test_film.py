@@ -35,11 +35,11 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def show(page: Page) -> Callable[..., None]:
-    """show(count, frame=...): a film of so many frames, at steps 0, 10, 20, ..."""
-    def draw(count: int, frame: int | None = None) -> None:
+    """show(count, frame=...): a film of so many frames, at steps 0, 10, 20, ..., of this sentence and these words."""
+    def draw(count: int, frame: int | None = None, tokens: list[str] = TOKENS, words: list[str] = WORDS) -> None:
         header = {
-            "steps": [10 * n for n in range(count)], "tokens": TOKENS, "gaps": [2], "cut": 0,
-            "guesses": [[[[f"word{n}", 0.5]]] for n in range(count)], "words": WORDS, "groups": ["pet", "pet"],
+            "steps": [10 * n for n in range(count)], "tokens": tokens, "gaps": [2], "cut": 0,
+            "guesses": [[[[f"word{n}", 0.5]]] for n in range(count)], "words": words, "groups": ["pet", "pet"],
             "layer": 0, "head": 0, **({} if frame is None else {"frame": frame}),
         }
         places = np.arange(count * 4, dtype=np.float32).reshape(count, 2, 2)
@@ -140,6 +140,20 @@ def test_a_cell_and_a_word_are_chosen_by_keys_and_followed_through_the_film(page
     assert hints(page) == ["anna → anna: 20 %", "cat (pet)"]
     show(7, frame=2)
     assert hints(page) == ["anna → anna: 20 %", "cat (pet)"]
+
+
+def test_what_is_followed_ends_with_its_sentence_and_its_word(page, show):
+    """A place means other tokens in another sentence, and other words in a run on another text."""
+    show(6)
+    page.locator(".film-map").focus()
+    page.keyboard.press("ArrowRight")
+    page.locator(".film-places").focus()
+    page.keyboard.press("ArrowRight")
+    assert hints(page) == ["[CLS] → [CLS]: 50 %", "dog (pet)"]
+    show(6, words=["cat", "dog"])
+    assert hints(page) == ["[CLS] → [CLS]: 50 %", "dog (pet)"]
+    show(6, tokens=["[CLS]", "bert", "[MASK]", "[SEP]"], words=["cow", "cat"])
+    assert [hint.split()[:2] for hint in hints(page)] == [["Rows", "look"], ["Where", "words"]]
 
 
 def test_a_click_chooses_a_cell_and_pointing_elsewhere_only_reads(page, show):

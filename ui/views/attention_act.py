@@ -25,6 +25,8 @@ from ui.views import attention, attention_sweep
 WINDOWS = ("none", "0", "1", "2", "3", "5", "8", "13", "21")
 #: Pairs and heads that a link may name.
 MOST = 4096
+#: Heads and pairs that a saved picture names.
+NAMED = 6
 #: What is asked for the answers, beside the attention.
 ASKED = ("attention_probs", *ANSWERS["gap"], *ANSWERS["follows"], "pooled_output", *ANSWERS["class"])
 CLASSIFIER = "twin-bert-sst2"
@@ -55,7 +57,8 @@ def draw(here: Here) -> None:
     layer, _ = attention.opened(here)
     mode = "act" if can_act else "look"
     header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode=mode)
-    components.mount("attention", "attention_act", components.pack(header | {"jump": attention.jump()}, arrays),
+    header |= {"jump": attention.jump(), "changed": changes_in_words(change, here.encoding.tokens)}
+    components.mount("attention", "attention_act", components.pack(header, arrays),
                      on_event=_receive(here, layers, heads))
 
 
@@ -71,6 +74,18 @@ def _change(here: Here, layers: int, heads: int) -> dict[str, Any]:
     right.button("Undo all changes", on_click=undo, width="stretch", disabled=not any_change)
     return {"heads_off": off, "cut": cut, "window": None if window == "none" else int(window),
             "feed_forward_off": tuple(sorted(int(n) - 1 for n in alone))}
+
+
+def changes_in_words(change: Mapping[str, Any], tokens: Sequence[str]) -> list[str]:
+    """Each change in a few words, for below a saved picture: only the first of many heads or pairs are named."""
+    off = [f"{layer + 1}-{head + 1}" for layer, head in change.get("heads_off", ())]
+    cut = [f"{tokens[query]} to {tokens[key]}" for query, key in change.get("cut", ())]
+    fed = [str(layer + 1) for layer in change.get("feed_forward_off", ())]
+    lines = [f"{what}{', '.join(some[:NAMED])}{f' and {len(some) - NAMED} more' if len(some) > NAMED else ''}"
+             for what, some in (("heads off (layer-head): ", off), ("pairs cut: ", cut),
+                                ("without the feed-forward part of layer ", fed)) if some]
+    window = change.get("window")
+    return lines if window is None else [*lines, f"a token sees others at most {window} away"]
 
 
 def _masked(here: Here) -> tuple[int, ...]:
