@@ -15,7 +15,6 @@ function mendRuns(parent) {
 
 function sayRun(said) {
   const line = document.querySelector("[data-testid=stMain] .bw-result[data-state]");
-  if (line) put(line, "aria-live", "off");
   const before = said.state, { state } = line?.dataset ?? { state: "" }, text = line?.textContent ?? "";
   if (text === said.text || (state === before && GOING.includes(state) && Date.now() - said.at < SAY_EVERY)) return;
   Object.assign(said, { state, text, at: Date.now() });

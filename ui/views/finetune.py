@@ -89,7 +89,7 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
         text += "Before: " if told and not drawn else ""
         text += f"{run_name(told.spec)}. {training.status_text(told.status)}" if told else ""
         mark = told.status.state if told else "none"
-        st.html(f'<p class="bw-result" role="status" data-state="{mark}">{html.escape(text)}</p>')
+        st.html(f'<p class="bw-result" data-state="{mark}">{html.escape(text)}</p>')
         if going and going.status.steps:
             st.progress(min(1.0, going.status.step / going.status.steps))
 

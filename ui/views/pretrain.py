@@ -164,7 +164,7 @@ def buttons(run: RunView | None, spec: PretrainSpec) -> None:
     with line:
         where = training.status_text(run.status) if run else "Not begun: you see the random start."
         text = f"{pretrain_runs.name_of(run.spec if run else spec)}. {where}{pretrain_curves.right_now(run)}"
-        st.html(f'<p class="bw-result" role="status" data-state="{status or "none"}">{html.escape(text)}</p>')
+        st.html(f'<p class="bw-result" data-state="{status or "none"}">{html.escape(text)}</p>')
         st.progress(min(1.0, run.status.step / run.status.steps) if run and run.status.steps else 0.0)
 
 
