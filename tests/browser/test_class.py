@@ -21,10 +21,10 @@ def test_answer_shows_after_a_prediction_and_progress_stays(new_visitor):
     page.get_by_text(lesson.options[lesson.answer], exact=True).click()
     expect(page.locator(".bw-reveal")).to_contain_text("As you predicted.")
     page.get_by_role("button", name="I have done this lesson").click()
-    expect(page.locator(".bw-progress")).to_have_text("1 of 13 done")
+    expect(page.locator(".bw-progress")).to_have_text("1 of 14 done")
     holds(page, lambda: page.evaluate("localStorage.getItem('both-ways.lessons')") not in (None, "[]"))
     visitor.open("class")
-    expect(page.locator(".bw-progress")).to_have_text("1 of 13 done")
+    expect(page.locator(".bw-progress")).to_have_text("1 of 14 done")
     visitor.no_traceback()
 
 
@@ -32,13 +32,13 @@ def test_what_one_tab_forgets_another_does_not_bring_back(new_visitor):
     visitor = new_visitor()
     page = visitor.open("class")
     page.get_by_role("button", name="I have done this lesson").click()
-    expect(page.locator(".bw-progress")).to_have_text("1 of 13 done")
+    expect(page.locator(".bw-progress")).to_have_text("1 of 14 done")
     holds(page, lambda: page.evaluate("localStorage.getItem('both-ways.lessons')") == '["tokens"]')
     other = page.context.new_page()
     other.goto(f"{visitor.address}/class?view=Checklist")
     other.get_by_role("button", name="Start over").click()
     holds(other, lambda: other.evaluate("localStorage.getItem('both-ways.lessons')") == "[]")
-    expect(page.locator(".bw-progress")).to_have_text("0 of 13 done")
+    expect(page.locator(".bw-progress")).to_have_text("0 of 14 done")
     page.get_by_role("radio", name="Checklist").click()
     expect(page.locator(".bw-done")).to_have_count(0)
     assert page.evaluate("localStorage.getItem('both-ways.lessons')") == "[]"
@@ -49,7 +49,7 @@ def test_a_lesson_that_is_done_can_be_taken_back(visitor):
     page.get_by_role("button", name="I have done this lesson").click()
     page.get_by_role("button", name="I have not done it").click()
     expect(page.get_by_role("button", name="I have done this lesson")).to_be_visible()
-    expect(page.locator(".bw-progress")).to_have_text("0 of 13 done")
+    expect(page.locator(".bw-progress")).to_have_text("0 of 14 done")
     holds(page, lambda: page.evaluate("localStorage.getItem('both-ways.lessons')") == "[]")
 
 

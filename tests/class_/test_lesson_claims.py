@@ -330,3 +330,47 @@ def test_more_than_half_of_berts_guess_comes_from_the_right_and_nothing_of_gpts(
     shares = flow(by_lengths(left, engine.loaded("twin-gpt")), 1).shares[0]
     assert np.flatnonzero(shares).tolist() == [0, 1]
     assert "All that twin-gpt has is [CLS] and “the”" in notice
+
+
+def test_who_took_off_a_coat(engine):
+    """What the last lesson says of “his” and “her”, in the places of its sentences."""
+    lesson = LESSONS["text"]
+    notices = [step.notice for step in lesson.steps]
+
+    def shares(who: str) -> tuple[str, str]:
+        trace = engine.run(TraceRequest(f"{who} took off [MASK] coat."))
+        share = gap_distribution(trace, trace.encoding.mask_positions[0])
+        return tuple(said(share[engine.loaded().tokenizer.id_of(word)]) for word in ("his", "her"))
+
+    (his, her), (nurse_his, nurse_her) = shares("The doctor"), shares("The nurse")
+    assert guesses(engine, "The doctor took off [MASK] coat.")[0] == "his"
+    assert f"“his” gets {his}, “her” {her}." in lesson.reveal
+    assert f"“his” falls from {his} to {nurse_his} and “her” rises from {her} to {nurse_her}." in notices[0]
+    assert "“his” has {} and “her” {}.".format(*shares("The waitress")) in notices[1]
+    for who in ("dancer", "queen"):
+        male, female = shares(f"The {who}")
+        assert f"the {who} ({female} against {male})" in notices[1]
+    assert "the baseline: “his” has {}, “her” {}.".format(*shares("Someone")) in notices[1]
+
+
+def test_the_dancers_vector_carries_the_difference_up_to_layer_5(engine):
+    link, notice = linked("text", 2), LESSONS["text"].steps[2].notice
+    found = engine.call(swap_vectors, TraceRequest(link["text"]), TraceRequest(link["swapped"]), 5)
+    assert found.answers == ("his", "her")
+    assert carrier(found) == [2] * 6 + [5]
+    least = f"{found.shares[:6, 2].min():.2f}".lstrip("0")
+    assert f"at least {least} of the way" in notice
+
+
+def test_gpt_repeats_the_nurse_more_than_bert(engine):
+    notice = LESSONS["text"].steps[3].notice
+
+    def her(who: str) -> list[str]:
+        text = f"The {who} took off her coat."
+        question = Question(text, None, 0, text.index("her"), text.index("her") + 3)
+        readings, _ = compare.read(engine, question, Readers("twin-bert", "twin-gpt"), ("both", "left"))
+        return [said(readings[reader].probability) for reader in ("left", "both")]
+
+    assert "GPT gives the nurse's “her” {}, BERT {};".format(*her("nurse")) in notice
+    assert set(her("doctor")) == {"1 %"}
+    assert "the doctor's has 1 % in both" in notice

@@ -22,6 +22,7 @@ VIEWS = {
     "learning": ("Curves", "Curves"),
     "tasks": (None, "Entities", "Answers"),
     "size": ("Anatomy", "Cost", "Wrong claims"),
+    "text": ("Other sentence", "Fill the gap", "Swap vectors", "Side by side"),
 }
 STEPS = [pytest.param(number, lesson, n, id=f"{lesson.key}-{n}")
          for number, lesson in enumerate(lessons(), 1) for n in range(1, len(lesson.steps) + 1)]

@@ -38,8 +38,8 @@ def test_each_lesson_asks_does_and_checks(lesson):
         assert step.page in PAGES
         assert step.notice
         assert dict(step.view.widgets).get("pair") is not None
-        assert set(dict(step.link)) <= {"text", "pair", "view", "experiment", "word", "swapped", "elsewhere", "also",
-                                        "follow"}
+        assert set(dict(step.link)) <= {"text", "pair", "view", "experiment", "word", "swapped", "other", "elsewhere",
+                                        "also", "follow", "behind"}
         assert set(dict(step.at)) <= {"layer", "head", "step"}
 
 

@@ -65,7 +65,7 @@ def _reword(lesson: OwnLesson, n: int) -> None:
         st.form_submit_button("Keep these words", type="primary", on_click=_put, args=(lesson, n, key, step.view))
     if view.page:
         st.button("Open what I looked at last", key=f"{key}_view", on_click=_put, args=(lesson, n, key, view),
-                  help=f"This step opens {_said(view)} from then on")
+                  help=f"This step then opens {controls.literal(_said(view))}")
     with st.container(horizontal=True, gap="small"):
         st.button("Move up", key=f"{key}_up", on_click=_move_up, args=(lesson, n), disabled=n == 1)
         st.button("Take out", key=f"{key}_out", on_click=_take_out, args=(lesson, n))
