@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from tests.browser.conftest import Visitor
 from tests.browser.waiting import becomes
@@ -16,6 +16,11 @@ TRAINER = 600_000
 def wait_state(page: Page, *states: str) -> None:
     """Until the run on the page is in one of these states."""
     page.wait_for_selector(", ".join(f"[data-state={state}]" for state in states), timeout=TRAINER)
+
+
+def run_line(page: Page) -> Locator:
+    """The line that says where the run is; what is heard of it is another one."""
+    return page.locator(".bw-result[data-state]")
 
 
 def run_id(page: Page, parameter: str) -> str:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.runs import TRAINER, leave_and_return, run_id, wait_state
+from tests.browser.runs import TRAINER, leave_and_return, run_id, run_line, wait_state
 from tests.browser.waiting import becomes
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(1800)]
@@ -45,11 +45,11 @@ def test_cancel_at_once_while_it_prepares_and_between_steps(visitor):
         page.get_by_role("button", name="Train", exact=True).click()
         wait_state(page, *UNFINISHED)
         if moment:
-            expect(page.get_by_text(moment)).to_be_visible(timeout=TRAINER)
+            expect(run_line(page)).to_contain_text(moment, timeout=TRAINER)
         page.get_by_role("button", name="Cancel", exact=True).click()
         wait_state(page, "stopped")
         if moment is not far:
-            expect(page.get_by_text("Stopped before it began")).to_be_visible()
+            expect(run_line(page)).to_contain_text("Stopped before it began")
         expect(page.get_by_role("button", name="Train", exact=True)).to_be_enabled()
     visitor.no_traceback()
 
@@ -64,7 +64,7 @@ def test_a_run_goes_on_through_a_reload_another_page_and_another_tab(visitor):
     wait_state(page, *UNFINISHED)
     becomes(page, lambda: run_id(page, "tune"), first)
     tab = leave_and_return(visitor, "Fine-tune", "tune", UNFINISHED)
-    expect(page.get_by_text(re.compile(r"Step [1-9]\d* of 68"))).to_be_visible(timeout=TRAINER)
+    expect(run_line(page)).to_contain_text(re.compile(r"Step [1-9]\d* of 68"), timeout=TRAINER)
     tab.get_by_role("button", name="Cancel", exact=True).click()
     wait_state(tab, "stopped")
     wait_state(page, "stopped")

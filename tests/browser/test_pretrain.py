@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from bench._server import serve
 from tests.browser.conftest import CHROMIUM_ARGUMENTS, find_chromium
-from tests.browser.runs import TRAINER, leave_and_return, run_id, wait_state
+from tests.browser.runs import TRAINER, leave_and_return, run_id, run_line, wait_state
 from tests.browser.waiting import PATIENCE, holds
 from tests.cases import quick_are
 
@@ -65,7 +65,7 @@ def test_an_unfinished_run_is_found_after_a_reload_elsewhere_and_in_another_tab(
     page = visitor.open("pretrain", **SMALL)
     button(page, "One step").click()
     wait_state(page, "paused")
-    expect(page.get_by_text("Step 1 of 300")).to_be_visible()
+    expect(run_line(page)).to_contain_text("Step 1 of 300")
     tab = leave_and_return(visitor, "Pre-train", "run", ("paused",))
     expect(tab.get_by_text("belongs to another visitor")).to_have_count(0)
     button(tab, "Reset").click()
@@ -104,7 +104,7 @@ def test_killing_the_browser_ends_the_run_its_files_and_the_process(browser, tmp
         page = doomed.new_page()
         page.goto(f"{server.address}/pretrain?size=4+layers+×+128&length=6%2C000+steps")
         button(page, "Play").click(timeout=PATIENCE)
-        expect(page.get_by_text(re.compile(r"Step [1-9]\d* of 6,000"))).to_be_visible(timeout=TRAINER)
+        expect(run_line(page)).to_contain_text(re.compile(r"Step [1-9]\d* of 6,000"), timeout=TRAINER)
         run = run_id(page, "run")
         (trainer,) = processes("bert_core.training.live.worker", parent=server.pid)
         assert list(runs.glob(f"both-ways-*/{run}/status.json"))
@@ -150,7 +150,7 @@ def test_two_visitors_see_their_place_in_the_queue_and_move_up(new_visitor):
         button(visitor.open("pretrain", size="2 layers × 64", length="6,000 steps"), "Play").click()
         wait_state(visitor.page, "running", "waiting")
     wait_state(first.page, "running")
-    expect(second.page.get_by_text("Waiting: place 1 in the queue")).to_be_visible()
+    expect(run_line(second.page)).to_contain_text("Waiting: place 1 in the queue")
     button(first.page, "Reset").click()
     wait_state(second.page, "running")
     button(second.page, "Reset").click()
@@ -215,7 +215,7 @@ def test_a_click_while_another_experiment_is_being_drawn_is_obeyed_and_drawn(vis
 
 def test_the_page_says_which_run_is_on_screen_when_the_controls_say_another(visitor):
     page = visitor.open("pretrain", seed="3", **SMALL)
-    expect(page.get_by_text("As in the paper, 2 × 64, 300 steps, seed 3. Not begun")).to_be_visible()
+    expect(run_line(page)).to_contain_text("As in the paper, 2 × 64, 300 steps, seed 3. Not begun")
     button(page, "One step").click()
     wait_state(page, "paused")
     chart = page.locator(".js-plotly-plot").first

@@ -8,7 +8,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.runs import run_id, wait_state
+from tests.browser.runs import run_id, run_line, wait_state
 from tests.browser.waiting import PATIENCE, becomes
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -193,7 +193,7 @@ def test_a_class_watches_its_teachers_run_through_a_closed_tab_to_its_reset(new_
     take_control(again, code, key)
     wait_state(again, "done")
     becomes(again, lambda: run_id(again, "run"), run)
-    expect(again.get_by_text("300 steps, seed 0. Done: 300 steps")).to_be_visible()
+    expect(run_line(again)).to_contain_text("300 steps, seed 0. Done: 300 steps")
     expect(again.get_by_text("the class sees this page")).to_be_visible()
     assert run_id(student.page, "run") == run
 
