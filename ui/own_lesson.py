@@ -185,9 +185,12 @@ def change(lesson: OwnLesson, **parts: Any) -> None:
     changed = replace(lesson, **parts)
     try:
         raw = pack(changed)
-        parse(raw)
     except ValueError as problem:
         st.session_state[_PROBLEM] = str(problem)
+        return
+    if not _is_lesson(raw):
+        st.session_state[_PROBLEM] = (f"This view can't be a step: its sentence, or another of its controls, has more "
+                                      f"than {MOST_VALUE:,} characters.")
         return
     st.session_state.pop(_PROBLEM, None)
     open_one(changed)

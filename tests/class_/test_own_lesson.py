@@ -258,6 +258,14 @@ def test_a_change_that_a_link_cannot_hold_is_refused_in_words_and_the_rest_stays
     assert at.query_params["plan"] == before
 
 
+def test_a_view_of_a_sentence_that_no_step_takes_is_refused_in_words():
+    """It packs well, as it repeats itself, and is still no step's."""
+    at = back_in_class(visit("masking", text="dog " * 1100))
+    add(at, "One.")
+    assert "be a step: its sentence, or another of its controls, has more than 4,000 characters" in said(at)
+    assert "plan" not in at.query_params
+
+
 def test_the_link_is_the_lesson_and_a_long_one_has_no_code():
     at = back_in_class(visit("masking", text=BARKED))
     add(at, "One.")
