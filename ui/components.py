@@ -1,8 +1,8 @@
 """Canvas components: from arrays to bytes to the browser, and messages back.
 
 A component NAME is assets/components/NAME.js (its default export draws), with
-its parts NAME.*.js before it and NAME.css if it has one; `_base.js` and
-`tokens.css` stand before every one (ui/served.py sends them).
+its parts NAME.*.js before it and NAME.css if it has one; `_base.js` with its
+parts and `tokens.css` stand before every one (ui/served.py sends them).
 Data travels as raw bytes: equal bytes are not sent again and draw nothing anew.
 """
 

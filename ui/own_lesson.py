@@ -22,7 +22,8 @@ from typing import Any
 import streamlit as st
 
 from bert_core.serving.rooms import Value, View
-from ui import components, going, rooms, state
+from ui import going, rooms, state
+from ui.browser_store import BrowserStore
 from ui.lessons import Step
 
 #: Characters of a packed lesson, and bytes of it unpacked: what a link can hold without trouble.
@@ -37,7 +38,7 @@ MOST_KEPT = 8
 KEY, VIEW = "own", "Your lesson"
 _ID, _NAME = re.compile(r"[0-9a-f]{8}"), re.compile(r"[a-z][a-z0-9_]{0,23}")
 _PAGES = frozenset(path.stem for path in (Path(__file__).resolve().parent.parent / "pages").glob("*.py"))
-_HERE, _KEPT, _CHANGES, _PROBLEM = "_plan", "_plans_kept", "_plans_changed", "_plan_problem"
+_HERE, _PROBLEM = "_plan", "_plan_problem"
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def is_mine(lesson: OwnLesson, kept: Iterable[OwnLesson]) -> bool:
     Args:
         kept: what the browser keeps.
     """
-    return lesson.id in _changes() or lesson.id in {one.id for one in kept} or not (lesson.steps or lesson.title)
+    return lesson.id in {one.id for one in kept} or not (lesson.steps or lesson.title)
 
 
 def change(lesson: OwnLesson, **parts: Any) -> None:
@@ -194,7 +195,7 @@ def change(lesson: OwnLesson, **parts: Any) -> None:
         return
     st.session_state.pop(_PROBLEM, None)
     open_one(changed)
-    _changes()[changed.id] = raw
+    _LESSONS.put(changed.id, raw)
 
 
 def problem() -> str | None:
@@ -214,31 +215,6 @@ def step_here(do: str, notice: str, view: View) -> Step:
 # --- the browser's -----------------------------------------------------------
 
 
-def kept() -> list[OwnLesson]:
-    """Those that this browser keeps, the last changed first; the server keeps none.
-
-    A session tells the browser what was changed here, until the browser says that it has it.
-    """
-    known, changes = st.session_state.setdefault(_KEPT, []), _changes()
-
-    def receive(message: dict[str, Any]) -> None:
-        raws, taken = message.get("kept"), message.get("changes")
-        if not isinstance(raws, list) or not isinstance(taken, dict):
-            return
-        for key in [key for key, raw in changes.items() if taken.get(key) == raw]:
-            del changes[key]
-        known[:] = [raw for raw in raws[:MOST_KEPT] if isinstance(raw, str) and _is_lesson(raw)]
-
-    data = components.pack({"kept": known, "changes": changes, "most": MOST_KEPT})
-    components.mount("own_lessons", "own_lessons", data, on_event=receive)
-    return [parse(raw) for raw in known]
-
-
-def forget(key: str) -> None:
-    """Let the browser keep it no longer; for use in a callback."""
-    _changes()[key] = ""
-
-
 def _is_lesson(raw: str) -> bool:
     try:
         parse(raw)
@@ -247,6 +223,15 @@ def _is_lesson(raw: str) -> bool:
     return True
 
 
-def _changes() -> dict[str, str]:
-    """Id -> packed lesson, '' for one to forget, of those that were changed here and are not in the browser yet."""
-    return st.session_state.setdefault(_CHANGES, {})
+_LESSONS = BrowserStore("own_lessons", MOST_KEPT, takes=lambda key, raw: _is_lesson(raw) and parse(raw).id == key)
+
+
+def kept() -> list[OwnLesson]:
+    """Those that this browser keeps, the last changed first; the server keeps none."""
+    _LESSONS.ask()
+    return list(map(parse, _LESSONS.entries().values()))
+
+
+def forget(key: str) -> None:
+    """Let the browser keep it no longer; for use in a callback."""
+    _LESSONS.forget(key)

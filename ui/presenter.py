@@ -35,7 +35,7 @@ PARTS = {
 }
 #: Components: they draw pictures, and take clicks and keys.
 PICTURES = ('[data-testid="stMain"] [data-testid^="stBidiComponent"]'
-            ':not(.st-key-c_ready *, .st-key-c_presenter *, .st-key-c_progress *, .st-key-c_own_lessons *)')
+            ':not(.st-key-c_ready *, .st-key-c_presenter *, [class*="st-key-c_store"] *)')
 _CHOICE_OF_MODEL = ", ".join(f'[data-testid="stSidebar"] [data-testid="{name}"]'
                              for name in ("stSelectbox", "stTextInput", "stButton"))
 #: Type of the page in pixels: usual, as .streamlit/config.toml says, and large.

@@ -98,14 +98,14 @@ def _named(name: str, kind: str) -> str:
 @functools.cache
 def source(name: str) -> tuple[str, str]:
     """JS and CSS of a component."""
-    base = (COMPONENTS / "_base.js").read_text(encoding="utf-8")
-    files = [*sorted(COMPONENTS.glob(f"{name}.*.js")), COMPONENTS / f"{name}.js"]
-    own = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    shared = [COMPONENTS / "_base.js", *sorted(COMPONENTS.glob("_base.*.js"))]
+    own = [*sorted(COMPONENTS.glob(f"{name}.*.js")), COMPONENTS / f"{name}.js"]
+    code = "\n".join(file.read_text(encoding="utf-8") for file in (*shared, *own))
     css = (COMPONENTS / "tokens.css").read_text(encoding="utf-8")
     extra = COMPONENTS / f"{name}.css"
     if extra.exists():
         css += extra.read_text(encoding="utf-8")
-    return f"\n{base}\n{own}\n", f"\n{css}\n"
+    return f"\n{code}\n", f"\n{css}\n"
 
 
 def loader(name: str) -> str:

@@ -50,14 +50,21 @@ def test_a_teacher_puts_a_lesson_together_and_a_student_goes_through_it(new_visi
     expect(student.page.locator("details[open] > .bw-notice-this")).to_have_text(["Eight."])  # the step of this visit
     student.no_traceback()
 
+    page.evaluate("""name => localStorage.setItem(name, JSON.stringify([
+        ["x", "no lesson"], ...JSON.parse(localStorage.getItem(name))]))""", "both-ways.own_lessons")
     teacher.open("class", view="Your lesson")  # another day: the address says nothing of it
+    beside = page.context.new_page()
+    beside.goto(f"{teacher.address}/class?view=Your lesson")
     page.get_by_role("button", name="Open “Dogs at night”").click()
     expect(page.locator(".bw-step")).to_have_count(2)
     expect(page.get_by_role("button", name="Change")).to_have_count(2)
     page.get_by_role("button", name="Begin another").click()
     expect(page.locator(".bw-step")).to_have_count(0)
+    expect(beside.get_by_role("button", name="Forget it")).to_have_count(1)
     page.get_by_role("button", name="Forget it").click()
     expect(page.get_by_text("Kept in this browser")).to_have_count(0)
+    expect(beside.get_by_role("button", name="Forget it")).to_have_count(0)  # it has heard of it
+    beside.close()
     teacher.open("class", view="Your lesson")
     expect(page.get_by_role("button", name="Forget it")).to_have_count(0)
     teacher.no_traceback()

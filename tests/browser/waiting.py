@@ -14,12 +14,12 @@ PATIENCE = 120_000
 #: Milliseconds in which a page that keeps running by itself (a room, a training run) need not come to rest.
 REST = 20_000
 #: Nothing runs, nothing is stale or still being fetched, every component and chart has drawn, for three frames on
-#: end; "progress" and "own_lessons" only keep things and draw nothing.
+#: end; "store" only keeps things and draws nothing.
 AT_REST = """() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const still = document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'
     && all('[data-stale=true], [data-testid=stSkeleton]').length === 0
-    && all('[data-testid^=stBidiComponent]').every((one) => one.closest('.st-key-c_progress, .st-key-c_own_lessons')
+    && all('[data-testid^=stBidiComponent]').every((one) => one.closest('[class*=st-key-c_store]')
                                                             || (one.shadowRoot ?? one).childElementCount > 1)
     && all('[data-testid=stPlotlyChart]').every((one) => one.querySelector('.main-svg'));
   window.framesAtRest = still ? (window.framesAtRest ?? 0) + 1 : 0;

@@ -6,13 +6,11 @@ import html
 import re
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tests.payloads import said, unpack, visit
+from tests.payloads import said, visit
 from ui import glossary, presenter, shell, tour
-from ui.views import class_lessons
 from ui.views.class_lessons import checklist, lessons
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -113,51 +111,6 @@ def test_citation_names_the_project_and_its_licence():
     assert f"version: {version}" in text
     assert "license: MIT" in text
     assert (ROOT / "LICENSE").read_text(encoding="utf-8").startswith("MIT")
-
-
-@pytest.fixture
-def progress(monkeypatch):
-    """A session's progress: ask for it, and the way in for what its browser tells it."""
-    mounted = []
-    monkeypatch.setattr(class_lessons.st, "session_state", {})
-    monkeypatch.setattr(class_lessons.components, "mount", lambda *data, on_event: mounted.append((data[-1], on_event)))
-    return SimpleNamespace(ask=class_lessons.progress, sent=lambda: unpack(mounted[-1][0]),
-                           tell=lambda **message: mounted[-1][1](message))
-
-
-@pytest.mark.parametrize("message", [
-    *({"done": done, "changes": {}} for done in ([[]], [{}], [None], "x", {"a": 1}, [1] * 99)),
-    {"done": []}, {"done": [], "changes": []},
-])
-def test_a_message_about_lessons_that_is_none_is_dropped(progress, message):
-    class_lessons.mark("gap", True)
-    found = progress.ask()
-    progress.tell(**message)
-    assert found == {"gap"}
-    assert progress.sent()["changes"] == {"gap": True}
-
-
-def test_what_the_browser_has_counts_with_what_it_has_not_taken_on_yet(progress):
-    class_lessons.mark("gap", True)
-    found = progress.ask()
-    progress.tell(done=["tokens", "no lesson"], changes={})  # sent before it heard of the gap
-    assert found == {"tokens", "gap"}
-    progress.tell(done=["gap", "tokens"], changes={"gap": True})
-    progress.tell(done=[], changes={})  # another tab has started over
-    assert progress.ask() == set()
-    assert progress.sent()["changes"] == {}
-
-
-def test_what_is_taken_back_or_started_over_is_told_to_the_browser(progress):
-    found = progress.ask()
-    progress.tell(done=["gap", "tokens"], changes={})
-    class_lessons.mark("gap", False)
-    assert progress.ask() == {"tokens"}
-    assert progress.sent()["changes"] == {"gap": False}
-    class_lessons.start_over()
-    assert found == set()
-    assert set(progress.ask()) == set()
-    assert progress.sent()["changes"] == {lesson.key: False for lesson in LESSONS}
 
 
 def test_on_paper_nothing_is_given_away_before_the_answers():

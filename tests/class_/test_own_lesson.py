@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.cases import quick_are
 from tests.class_.test_lesson_line import labels, line
-from tests.payloads import drawn, is_ready, said, visit
+from tests.payloads import all_drawn, drawn, is_ready, said, visit
 from ui import own_lesson
 from ui.lessons import Step
 from ui.own_lesson import OwnLesson, pack, parse
@@ -244,7 +244,8 @@ def test_steps_are_moved_reworded_put_elsewhere_and_taken_out():
 def test_somebody_else_s_lesson_shows_its_steps_alone():
     at = opened()
     assert not [area.label for area in at.text_area]
-    assert drawn(at, "own_lessons")["changes"] == {}  # this browser does not keep what others made
+    told = next(one for one in all_drawn(at, "store") if one["name"] == "both-ways.own_lessons")
+    assert told["changes"] == []  # this browser does not keep what others made
 
 
 def test_a_change_that_a_link_cannot_hold_is_refused_in_words_and_the_rest_stays():

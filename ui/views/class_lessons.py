@@ -3,62 +3,39 @@
 from __future__ import annotations
 
 import html
-from typing import Any
 
 import streamlit as st
 
-from ui import components, controls, glossary, lesson_line, notices, shell
+from bert_core.serving.rooms import View
+from ui import controls, glossary, lesson_line, notices, shell
+from ui.browser_store import BrowserStore
 from ui.lessons import Lesson, checklist, lessons, titles
 from ui.views.family_html import draw, heading, small
+
+#: Characters of a sentence that are shown of a view.
+SHOWN = 60
 
 # --- progress ----------------------------------------------------------------
 
 
+_DONE = BrowserStore("lessons", most=64, takes=lambda key, text: text == "done")
+
+
 def progress() -> set[str]:
-    """Keys of the lessons that this visitor has done; their browser keeps them, the server doesn't.
-
-    What the browser has counts, as another tab may have changed it; a session tells it only what was changed there,
-    until the browser says that it has it.
-    """
-    done, changes, known = _done(), _changes(), [lesson.key for lesson in lessons()]
-
-    def receive(message: dict[str, Any]) -> None:
-        kept, taken = message.get("done"), message.get("changes")
-        if not isinstance(kept, list) or not all(isinstance(key, str) for key in kept) or not isinstance(taken, dict):
-            return
-        for key in [key for key, is_done in changes.items() if taken.get(key) == is_done]:
-            del changes[key]
-        done.clear()
-        done.update((set(kept) & set(known) | _changed_to(True)) - _changed_to(False))
-
-    data = components.pack({"done": sorted(done), "changes": changes, "lessons": known})
-    components.mount("progress", "progress", data, on_event=receive)
-    return done
+    """Keys of the lessons that this visitor has done; their browser keeps them, the server doesn't."""
+    _DONE.ask()
+    return _DONE.entries().keys() & {lesson.key for lesson in lessons()}
 
 
 def mark(key: str, is_done: bool) -> None:
     """Note that a lesson is done, or that it isn't after all; for use in a callback."""
-    _changes()[key] = is_done
-    (_done().add if is_done else _done().discard)(key)
+    _DONE.put(key, "done" if is_done else "")
 
 
 def start_over() -> None:
     """Forget the progress, here and in the browser; for use in a callback."""
     for lesson in lessons():
-        mark(lesson.key, False)
-
-
-def _done() -> set[str]:
-    return st.session_state.setdefault("_lessons", set())
-
-
-def _changes() -> dict[str, bool]:
-    """Lesson -> whether it is done, of those that were marked here and that the browser has not taken on yet."""
-    return st.session_state.setdefault("_lessons_changed", {})
-
-
-def _changed_to(wanted: bool) -> set[str]:
-    return {key for key, is_done in _changes().items() if is_done == wanted}
+        _DONE.forget(lesson.key)
 
 
 # --- on screen ---------------------------------------------------------------
@@ -111,12 +88,24 @@ def _todo(lesson: Lesson, predicted: bool) -> None:
 
 
 def show_step(place: lesson_line.Place, predicted: bool) -> None:
-    """What to do, and what to notice: that often gives the answer, and is folded away until the page was opened."""
+    """What to do, and what to notice: that often gives the answer, and is folded away until the page was opened.
+
+    A teacher who wrote nothing to do has what it opens there.
+    """
     step, is_open = place.step, predicted and lesson_line.was_opened(place)
     notice = (f"<details{' open' if is_open else ''}><summary>What to notice</summary>"
               f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p></details>')
     draw(f'<div class="bw-step{" bw-predicted" if predicted else ""}"><p><strong>{place.n}.</strong> '
-         f"{shell.inline(step.do)}</p>{notice if step.notice else ''}</div>")
+         f"{shell.inline(step.do) or html.escape(in_words(step.view))}</p>{notice if step.notice else ''}</div>")
+
+
+def in_words(view: View) -> str:
+    """A page with its view and sentence, in one line."""
+    values = {**dict(view.widgets), **dict(view.parameters)}
+    parts = [shell.title_of(view.page), str(values.get("view") or "")]
+    text = str(values.get("text") or "")
+    parts.append(f"“{text if len(text) <= SHOWN else text[:SHOWN].rstrip() + ' …'}”" if text else "")
+    return " · ".join(part for part in parts if part)
 
 
 def open_button(place: lesson_line.Place) -> None:
