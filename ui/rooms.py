@@ -69,6 +69,7 @@ def take_control(code: str, key: str) -> None:
         let_go()
         st.session_state["_teaching"] = (room.code, key)
         if room.view.page:
+            state.borrow(room.lent)  # a session that a reload began has made nothing
             going.to(room.view)
             going.keep_nothing(room.view.page)
 
@@ -190,6 +191,7 @@ def _take_on(code: str, room: RoomState) -> bool:
     is_other_question = _note_asked(room.poll)
     if not room.view.page or st.session_state.get("_room_view") == (code, room.view):
         return is_other_question
+    state.borrow(room.lent)
     going.to(room.view)  # first, as this run may end at any line when a newer one begins
     going.keep_nothing(room.view.page)
     st.session_state["_room_view"] = (code, room.view)
@@ -275,7 +277,8 @@ def publish(page: str) -> str:
     """Set what the class sees, for who teaches; gives why the room can't carry it, '' if it can."""
     try:
         if teaching() is not None:
-            registry().show(*teaching(), going.present_view(page))
+            view = going.present_view(page)
+            registry().show(*teaching(), view, state.lend(str(value) for _, value in view.widgets))
     except RoomError as problem:
         return str(problem)
     return ""

@@ -10,7 +10,7 @@ import functools
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -162,7 +162,7 @@ def _loaded(name: str) -> Loaded:
     try:
         return engine().loaded(name)
     except LoadError:
-        again = st.session_state.get("_makers", {}).get(name)
+        again = _makers().get(name)
         if again is None:
             raise
     try:
@@ -192,13 +192,39 @@ def keep_own(model: Loaded, again: Callable[[], Loaded] | None = None) -> None:
     Args:
         again: makes the model once more, for one that has no folder and no hub id.
     """
-    own = {**own_models(), model.name: model.info.tasks}
-    kept = dict(list(own.items())[-MOST_OWN_MODELS:])
-    makers = st.session_state.get("_makers", {})
-    if again is not None:
-        makers = {**makers, model.name: again}
+    _remember(model.name, model.info.tasks, again)
+
+
+def _remember(name: str, tasks: tuple[str, ...], again: Callable[[], Loaded] | None) -> None:
+    kept = dict(list({**own_models(), name: tasks}.items())[-MOST_OWN_MODELS:])
+    makers = _makers() | ({} if again is None else {name: again})
     st.session_state["_own_models"] = kept
     st.session_state["_makers"] = {name: maker for name, maker in makers.items() if name in kept}
+
+
+@dataclass(frozen=True)
+class Lent:
+    """A model that a teacher made in this visit, for those who follow: what it can do, and what makes it."""
+
+    tasks: tuple[str, ...]
+    make: Callable[[], Loaded]
+
+
+def lend(names: Iterable[str]) -> dict[str, Lent]:
+    """Those of the names that are models which this visitor made."""
+    return {name: Lent(own_models()[name], _makers()[name]) for name in names if was_made_here(name)}
+
+
+def borrow(lent: Mapping[str, Lent]) -> None:
+    """Have what a teacher made among this visitor's own models, for the rest of the visit."""
+    for name, model in lent.items():
+        if name not in own_models():
+            _remember(name, model.tasks, model.make)
+
+
+def _makers() -> dict[str, Callable[[], Loaded]]:
+    """Name -> what makes the model, of those that were made in a visit: this one, or that of a room's teacher."""
+    return st.session_state.get("_makers", {})
 
 
 def own_models() -> dict[str, tuple[str, ...]]:
@@ -207,8 +233,8 @@ def own_models() -> dict[str, tuple[str, ...]]:
 
 
 def was_made_here(name: str) -> bool:
-    """Whether the visitor trained this model in this visit, so that it has neither a folder nor a hub id."""
-    return name in st.session_state.get("_makers", {})
+    """Whether this model was trained in a visit, this or a teacher's: it has neither a folder nor a hub id."""
+    return name in _makers()
 
 
 def model_names() -> list[str]:

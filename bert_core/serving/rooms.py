@@ -16,9 +16,11 @@ import re
 import secrets
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bert_core.serving.tally import count_guesses
 
 #: Letters and digits that can't be mistaken for each other on a projector.
 ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
@@ -91,12 +93,18 @@ class Poll:
 
 @dataclass(frozen=True)
 class RoomState:
-    """What a follower gets to see; `guess` is what counts of theirs in this poll, '' for none."""
+    """What a follower gets to see.
+
+    Attributes:
+        lent: what the teacher made and the view needs, by name, as `Rooms.show` was given it.
+        guess: what counts of theirs in this poll, '' for none.
+    """
 
     code: str
     view: View
     followers: int
     poll: Poll | None
+    lent: Mapping[str, Any] = field(default_factory=dict)
     guess: str = ""
 
 
@@ -111,6 +119,7 @@ class _Room:
     seen: float
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     view: View = View()
+    lent: Mapping[str, Any] = field(default_factory=dict)
     followers: dict[str, float] = field(default_factory=dict)
     polls: int = 0
     poll_text: str | None = None
@@ -136,18 +145,6 @@ def tidy_code(code: str) -> str:
     if not _CODE.fullmatch(tidy):
         raise RoomError(f"a room's code has {CODE_LENGTH} letters or digits; {code[:20]!r} has another form")
     return tidy
-
-
-def count_guesses(guesses: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    """(word, how often), most often first.
-
-    Spellings that differ in case are one word, for phones begin a line with a capital; it is written as most wrote it.
-    """
-    spelled: dict[str, Counter[str]] = {}
-    for word in guesses:
-        spelled.setdefault(word.casefold(), Counter())[word] += 1
-    tally = [(max(found, key=lambda word: (found[word], word.islower())), found.total()) for found in spelled.values()]
-    return tuple(sorted(tally, key=lambda entry: -entry[1]))
 
 
 def tidy_guess(guess: str) -> str:
@@ -237,8 +234,11 @@ class Rooms:
                 raise RoomError("another browser opened this room; its key is needed")
             return room.key
 
-    def show(self, code: str, key: str, view: View) -> None:
+    def show(self, code: str, key: str, view: View, lent: Mapping[str, Any] | None = None) -> None:
         """Set what the class sees.
+
+        Args:
+            lent: name -> what the view needs and nobody but the teacher has; of its values, so as bounded.
 
         Raises:
             RoomError: no such room, a wrong key, or a view past the bounds.
@@ -246,7 +246,7 @@ class Rooms:
         _check_view(view)
         with self._lock:
             room = self._controlled(code, key)
-            is_new, room.view = room.view != view, view
+            is_new, room.view, room.lent = room.view != view, view, dict(lent or {})
         if is_new:
             self._changed(room.code, True)
 
@@ -388,7 +388,7 @@ class Rooms:
         if room.poll_text is not None:
             tally = count_guesses(room.guesses.values()) if for_teacher or room.revealed else ()
             poll = Poll(room.polls, room.poll_text, tally, len(room.guesses), room.revealed, room.model, room.answer)
-        return RoomState(room.code, room.view, len(room.followers), poll)
+        return RoomState(room.code, room.view, len(room.followers), poll, room.lent)
 
     def _sit(self, room: _Room, seat: str) -> None:
         """This seat is taken, from now on; a RoomError if it is a new one and the room is full."""

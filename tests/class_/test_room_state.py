@@ -45,6 +45,16 @@ def test_followers_see_what_the_teacher_shows(rooms):
         assert (state.view, state.followers) == (view, 1)
 
 
+def test_what_is_lent_goes_with_its_view_and_no_further(rooms):
+    code, key = rooms.open()
+    seat, model = rooms.join(code), object()
+    rooms.show(code, key, View("cls"), {"mine:topic": model})
+    assert rooms.follow(code, seat).lent == {"mine:topic": model}
+    assert rooms.teacher_state(code, key).lent == {"mine:topic": model}
+    rooms.show(code, key, View("tokens"))
+    assert rooms.follow(code, seat).lent == {}
+
+
 def test_code_is_read_as_people_type_it(rooms):
     code, _ = rooms.open()
     assert rooms.join(f" {code[:2].lower()}-{code[2:].lower()} ")
@@ -280,8 +290,8 @@ def test_nothing_personal_is_kept(rooms):
     code, _ = rooms.open("a visitor's cookie")
     seat = rooms.join(code, "a visitor's cookie")
     kept = vars(rooms._rooms[code])
-    assert set(kept) == {"code", "key", "owner", "born", "seen", "secret", "view", "followers", "polls",
-                         "poll_text", "guesses", "revealed", "model", "answer"}
+    assert set(kept) == {"code", "key", "owner", "born", "seen", "secret", "view", "lent", "followers",
+                         "polls", "poll_text", "guesses", "revealed", "model", "answer"}
     assert list(kept["followers"]) == [seat]
     assert "cookie" not in str(kept)
 

@@ -65,6 +65,25 @@ def test_only_the_last_models_are_remembered(engine):
     assert set(state.st.session_state["_makers"]) == set(state.own_models())
 
 
+def test_what_was_made_is_lent_and_what_was_only_loaded_is_not(engine):
+    state.keep_own(made("models/theirs"))
+    state.keep_own(made("mine:topic"), again=lambda: made("mine:topic"))
+    lent = state.lend(["models/theirs", "mine:topic", "mine:nobody"])
+    assert list(lent) == ["mine:topic"]
+    state.st.session_state.clear()  # who follows
+    state.borrow(lent)
+    assert state.own_models() == {"mine:topic": ("classify",)}
+    assert state._loaded("mine:topic").name == "mine:topic"
+
+
+def test_what_one_has_is_not_borrowed_once_more(engine):
+    state.keep_own(made("mine:topic"), again=lambda: made("mine:topic"))
+    for n in range(state.MOST_OWN_MODELS - 1):
+        state.keep_own(made(f"mine:{n}"), again=lambda: made("x"))
+    state.borrow(state.lend(["mine:topic"]))
+    assert next(iter(state.own_models())) == "mine:topic"  # still the oldest
+
+
 def test_a_download_that_waits_for_its_click_keeps_no_model_of_its_own(monkeypatch, tmp_path, tiny_bert):
     made, run = [], SimpleNamespace(folder=RunFolder(tmp_path), spec=FinetuneSpec(base=tiny_bert))
     monkeypatch.setattr(finetune_runs.state, "loaded", load_model)
