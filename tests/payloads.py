@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import re
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,6 +19,9 @@ ROOT = Path(__file__).resolve().parents[1]
 NO_PICTURE = "No picture"
 #: Seconds that a page's run may take; AppTest's own three are too few where other tests share the processor.
 PATIENCE = 120
+
+# Each AppTest looks for components in what all installed packages say of themselves, over a megabyte; they stay.
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 def unpack(payload: bytes) -> dict[str, Any]:

@@ -50,7 +50,10 @@ def run(source: str, folder: Path) -> dict:
 
 
 def run_here(source: str, capsys) -> dict:
-    """Run it in this process, which takes no time to start."""
+    """Run it in this process, which takes no time to start.
+
+    Scripts of one form begin with the same imports: a fresh process is asked for one of each.
+    """
     capsys.readouterr()
     exec(compile(source, "sentence.py", "exec"), {})
     return lines_of(capsys.readouterr().out)
@@ -108,12 +111,12 @@ def test_script_of_the_page_prints_the_numbers_beside_it(tmp_path, more_decimals
 
 @pytest.mark.parametrize(("model", "text", "pair", "form"), quick_are(5, [
     (*case, (code.LINE_BY_LINE, code.ENGINE)[(n + turn) % 2]) for turn in range(2) for n, case in enumerate(TASKS)]))
-def test_a_task_model_s_script_prints_its_answer(tmp_path, more_decimals, model, text, pair, form):
+def test_a_task_model_s_script_prints_its_answer(more_decimals, capsys, model, text, pair, form):
     at = visit("code", view="Script", text=text, pair=pair, model=model, form=form)
     is_ready(at)
     source, beside = (block.value for block in at.code)
     shown = lines_of(beside)
-    assert_same(run(with_decimals(source), tmp_path), shown)
+    assert_same(run_here(source, capsys), shown)
     assert_answers(shown, LocalEngine(model, pack=False), text, pair)
     words = html.unescape(said(at))
     assert ("most probable valid sequence" in words) == ("most probable valid sequence" in source) == (
@@ -163,7 +166,7 @@ def test_a_classifier_s_script_prints_what_transformers_says(
     assert len(printed[name]) == reference.config.num_labels
 
 
-@pytest.mark.parametrize(("problem", "form"), [(None, True), ("multi_label_classification", False)])
+@pytest.mark.parametrize(("problem", "form"), quick_are(1, [(None, True), ("multi_label_classification", False)]))
 def test_a_saved_checkpoint_s_script_runs_as_a_file(checkpoint, tmp_path, more_decimals, problem, form):
     loaded = load_model(checkpoint("BertForSequenceClassification", num_labels=3, problem_type=problem))
     request = TraceRequest("the dog barked", parts=script.PARTS)
@@ -232,19 +235,19 @@ def test_what_a_run_changes_at_positions_of_a_pair_leaves_no_cosine():
 
 
 @pytest.mark.parametrize(("text", "pair"), [("The cat sat on the", " "), ("The cat sat on the [SEP]", None)])
-def test_what_comes_next_is_asked_behind_the_last_piece_whatever_specials_follow(tmp_path, more_decimals, text, pair):
+def test_what_comes_next_is_asked_behind_the_last_piece_whatever_specials_follow(more_decimals, capsys, text, pair):
     loaded = load_model("twin-gpt")
     request = TraceRequest(text, pair, parts=script.PARTS)
     shown = script.screen_numbers(run_batch(loaded, [request])[0], loaded)
-    assert_same(run(script.write_script(request, loaded), tmp_path), shown)
+    assert_same(run_here(script.write_script(request, loaded), capsys), shown)
 
 
-def test_script_carries_masked_positions_over(tmp_path, more_decimals):
+def test_script_carries_masked_positions_over(more_decimals, capsys):
     loaded = load_model("twin-bert")
     request = TraceRequest(TEXT, PAIR, masked=(2,), parts=script.PARTS)
     shown = script.screen_numbers(run_batch(loaded, [request])[0], loaded)
     assert "position 2" in shown
-    assert_same(run(script.write_script(request, loaded), tmp_path), shown)
+    assert_same(run_here(script.write_script(request, loaded), capsys), shown)
 
 
 def test_numbers_name_each_layer_and_gap(tiny_bert):

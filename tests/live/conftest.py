@@ -1,6 +1,8 @@
-"""Desks for tests: one with a real trainer, one whose trainer does nothing."""
+"""Desks for tests: with a trainer of their own, with one that serves several tests, and with one that does nothing."""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 
@@ -29,3 +31,23 @@ def still(desk, monkeypatch):
     monkeypatch.setattr(desk, "_send", lambda command: None)
     monkeypatch.setattr(desk, "_running_process", lambda: None)
     return desk
+
+
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory):
+    """The desk of `warm`, which keeps its trainer between tests: to start one takes seconds."""
+    made = TrainingDesk(lambda _visitor: True, tmp_path_factory.mktemp("runs"))
+    made._ready_until = math.inf
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def warm(trainer, connected, monkeypatch):
+    """As `desk`, with the trainer of the tests before it if it lives; at the end its runs are stopped and forgotten."""
+    monkeypatch.setenv("BOTH_WAYS_TRAINER_NICE", "0")
+    monkeypatch.setattr(trainer, "alive", connected.__contains__)
+    yield trainer
+    with trainer._lock:
+        for run_id in list(trainer._entries):
+            trainer._forget(run_id)

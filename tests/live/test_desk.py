@@ -126,19 +126,19 @@ def test_a_run_is_trained_to_the_end_by_one_modest_process(desk, monkeypatch):
     assert set(folder.values("levels")) == {"commonest", "lookup", "unigram_loss"}
 
 
-def test_one_step_pause_and_play(desk):
-    run_id = start(desk, "ann", play=False, steps=3000)
-    assert wait_for(desk, run_id, "ann", lambda s: s.state == "paused").step == 1
-    desk.command("ann", run_id, "step")
-    wait_for(desk, run_id, "ann", lambda s: s.state == "paused" and s.step == 2)
-    desk.command("ann", run_id, "play")
-    wait_for(desk, run_id, "ann", lambda s: s.state == "running" and s.step > 2)
-    desk.command("ann", run_id, "pause")
-    at = wait_for(desk, run_id, "ann", lambda s: s.state == "paused").step
+def test_one_step_pause_and_play(warm):
+    run_id = start(warm, "ann", play=False, steps=3000)
+    assert wait_for(warm, run_id, "ann", lambda s: s.state == "paused").step == 1
+    warm.command("ann", run_id, "step")
+    wait_for(warm, run_id, "ann", lambda s: s.state == "paused" and s.step == 2)
+    warm.command("ann", run_id, "play")
+    wait_for(warm, run_id, "ann", lambda s: s.state == "running" and s.step > 2)
+    warm.command("ann", run_id, "pause")
+    at = wait_for(warm, run_id, "ann", lambda s: s.state == "paused").step
     time.sleep(0.5)
-    assert desk.watch("ann", run_id).status().step == at
-    desk.command("ann", run_id, "stop")
-    assert wait_for(desk, run_id, "ann", lambda s: s.ended).state == "stopped"
+    assert warm.watch("ann", run_id).status().step == at
+    warm.command("ann", run_id, "stop")
+    assert wait_for(warm, run_id, "ann", lambda s: s.ended).state == "stopped"
 
 
 @pytest.mark.parametrize(("asked", "given"), [("0", 0), ("7", 7), ("20", 19), ("-5", 19), ("low", 19), ("", 19)])
@@ -147,14 +147,14 @@ def test_a_trainer_never_pushes_ahead_whatever_is_asked(monkeypatch, asked, give
     assert worker.niceness() == given
 
 
-def test_two_visitors_queue_and_one_has_one_run(desk):
-    first, second = start(desk, "ann", steps=3000), start(desk, "ben", steps=30)
-    assert wait_for(desk, second, "ben", lambda s: s.place).state == "waiting"
-    third = start(desk, "ann", steps=30)
-    status = wait_for(desk, first, "ann", lambda s: s.ended)
+def test_two_visitors_queue_and_one_has_one_run(warm):
+    first, second = start(warm, "ann", steps=3000), start(warm, "ben", steps=30)
+    assert wait_for(warm, second, "ben", lambda s: s.place).state == "waiting"
+    third = start(warm, "ann", steps=30)
+    status = wait_for(warm, first, "ann", lambda s: s.ended)
     assert (status.state, status.message) == ("stopped", "another run of yours took its place")
     for run_id, visitor in ((second, "ben"), (third, "ann")):
-        assert wait_for(desk, run_id, visitor, lambda s: s.ended).state == "done"
+        assert wait_for(warm, run_id, visitor, lambda s: s.ended).state == "done"
 
 
 def test_others_may_watch_but_not_steer_until_the_owner_is_gone(desk, connected, monkeypatch):
@@ -249,54 +249,54 @@ def test_a_run_that_nobody_watches_ends_with_its_files_and_the_process(desk, con
     assert wait_for(desk, later, "ben", lambda s: s.ended).state == "done"
 
 
-def test_a_killed_trainer_is_said_and_replaced(desk):
-    run_id = start(desk, "ann", steps=3000)
-    wait_for(desk, run_id, "ann", lambda s: s.state == "running" and s.step)
-    first = desk.pid
+def test_a_killed_trainer_is_said_and_replaced(warm):
+    run_id = start(warm, "ann", steps=3000)
+    wait_for(warm, run_id, "ann", lambda s: s.state == "running" and s.step)
+    first = warm.pid
     os.kill(first, signal.SIGKILL)
-    status = wait_for(desk, run_id, "ann", lambda s: s.ended)
+    status = wait_for(warm, run_id, "ann", lambda s: s.ended)
     assert status.state == "failed"
     assert "begin again" in status.message
     assert "Reset" not in status.message  # a button that Fine-tune lacks
-    again = start(desk, "ann", steps=20)
-    assert wait_for(desk, again, "ann", lambda s: s.ended).state == "done"
-    assert desk.pid != first
+    again = start(warm, "ann", steps=20)
+    assert wait_for(warm, again, "ann", lambda s: s.ended).state == "done"
+    assert warm.pid != first
 
 
-def test_a_trainer_killed_while_the_disk_is_full_leaves_no_run_going_for_ever(desk, monkeypatch):
-    run_id = start(desk, "ann", steps=3000)
-    wait_for(desk, run_id, "ann", lambda s: s.state == "running" and s.step)
-    folder, write = desk.watch("ann", run_id), RunFolder.write
+def test_a_trainer_killed_while_the_disk_is_full_leaves_no_run_going_for_ever(warm, monkeypatch):
+    run_id = start(warm, "ann", steps=3000)
+    wait_for(warm, run_id, "ann", lambda s: s.state == "running" and s.step)
+    folder, write = warm.watch("ann", run_id), RunFolder.write
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with desk._lock:  # no look meanwhile
+    with warm._lock:  # no look meanwhile
         monkeypatch.setattr(RunFolder, "write", full)
-        os.kill(desk.pid, signal.SIGKILL)
-        desk._process.wait()
+        os.kill(warm.pid, signal.SIGKILL)
+        warm._process.wait()
         with pytest.raises(ValueError, match="No space left"):
-            start(desk, "ben")  # which begins another trainer
+            start(warm, "ben")  # which begins another trainer
         assert folder.status().state == "running"
-        assert desk.status(run_id).state == "failed"
-        assert desk.unfinished("ann", "pretrain") is None
+        assert warm.status(run_id).state == "failed"
+        assert warm.unfinished("ann", "pretrain") is None
         monkeypatch.setattr(RunFolder, "write", write)
     wait_until(lambda: folder.status().state == "failed", PATIENCE)
     assert "begin again" in folder.status().message
 
 
-def test_a_trainer_with_no_ear_for_the_desk_holds_nobody_up_and_hears_it_later(desk):
-    run_id = start(desk, "ann", steps=3000)
-    wait_for(desk, run_id, "ann", lambda s: s.state == "running")
-    os.kill(desk.pid, signal.SIGSTOP)
+def test_a_trainer_with_no_ear_for_the_desk_holds_nobody_up_and_hears_it_later(warm):
+    run_id = start(warm, "ann", steps=3000)
+    wait_for(warm, run_id, "ann", lambda s: s.state == "running")
+    os.kill(warm.pid, signal.SIGSTOP)
     try:
         for _ in range(3000):  # an hour and a half of looks, more than a pipe takes
-            with desk._lock:
-                desk.look_once()
-        desk.command("ann", run_id, "stop")
+            with warm._lock:
+                warm.look_once()
+        warm.command("ann", run_id, "stop")
     finally:
-        os.kill(desk.pid, signal.SIGCONT)
-    assert wait_for(desk, run_id, "ann", lambda s: s.ended).state == "stopped"
+        os.kill(warm.pid, signal.SIGCONT)
+    assert wait_for(warm, run_id, "ann", lambda s: s.ended).state == "stopped"
 
 
 def test_closing_leaves_no_process_and_no_file(tmp_path):
