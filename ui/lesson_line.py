@@ -92,15 +92,16 @@ def _words(place: Place) -> str:
     short = shortened(place.step.do)
     lesson = place.lesson
     name = html.escape(lesson.name) if place.is_own else f"Lesson {lessons().index(lesson) + 1}"
-    name = f"<strong>{name}, step {place.n} of {len(lesson.steps)}:</strong>"
-    words = f"{name} {_written(short)}"
+    name = f"{name}, step {place.n} of {len(lesson.steps)}"
+    words = f"<strong>{name}:</strong> {written(short)}" if short else f"<strong>{name}</strong>"
     if short == place.step.do:
         return f'<p class="bw-doing bw-words">{words}</p>'
     rest = place.step.do.removeprefix(short.removesuffix(CUT)).strip()
-    return f'<details class="bw-doing bw-words"><summary>{words}</summary>{_written(rest)}</details>'
+    return f'<details class="bw-doing bw-words"><summary>{words}</summary>{written(rest)}</details>'
 
 
-def _written(words: str) -> str:
+def written(words: str) -> str:
+    """A teacher's words, or a step's in a line, as HTML: as they were typed."""
     return notices.unbroken(html.escape(words, quote=False))
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import functools
 import json
-import math
 import re
 import secrets
 import zlib
@@ -93,7 +92,9 @@ def parse(raw: str) -> OwnLesson:
         raise ValueError("no packed lesson") from problem
     if not isinstance(key, str) or not _ID.fullmatch(key) or not isinstance(steps, list) or len(steps) > MOST_STEPS:
         raise ValueError("no lesson")
-    return OwnLesson(key, _words(title, MOST_TITLE), tuple(map(_step, steps)))
+    lesson = OwnLesson(key, _words(title, MOST_TITLE), tuple(map(_step, steps)))
+    pack(lesson)  # a link may write shorter what the next one could not hold
+    return lesson
 
 
 def _step(raw: Any) -> Step:
@@ -125,7 +126,7 @@ def _value(value: Any) -> Value:
     """A text, a switch, a number, or some texts."""
     if isinstance(value, list) and len(value) <= MOST_VALUES:
         return tuple(_text(one) for one in value)
-    if isinstance(value, bool) or isinstance(value, int | float) and math.isfinite(value) and abs(value) < 1e9:
+    if isinstance(value, bool) or isinstance(value, int | float) and abs(value) < 1e9:  # NaN is not
         return value
     return _text(value)
 

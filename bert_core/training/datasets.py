@@ -76,15 +76,16 @@ class Gap(NamedTuple):
 
 
 def find(data: str | Path, task: str, training: bool = False) -> Path:
-    """A task's file: below a data folder, or `data` itself where it is that file.
+    """A task's file: below a data folder, in the task's own folder, or `data` itself where it is that file.
 
     Raises:
-        ValueError: neither is there.
+        ValueError: none of these is there.
     """
-    data = Path(data)
-    below = data / PLACES[task][0 if training else 1]
-    if below != data and below.exists():
-        return below
+    data, place = Path(data), Path(PLACES[task][0 if training else 1])
+    for n in range(len(place.parts)):
+        below = data.joinpath(*place.parts[n:])
+        if below.exists():
+            return below
     if data.is_file() or (task == "blimp" and data.is_dir() and any(data.glob("*.jsonl"))):
         return data
     raise ValueError(f"--data {str(data)!r}: {PLACES[task][0 if training else 1]} is not there")

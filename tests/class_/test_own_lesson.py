@@ -58,6 +58,7 @@ STEP = ["do", "see", "masking", {"text": "A dog."}, {"layer": "3"}, ["text"]]
         (0, 5), (0, "d" * 401), (0, "\ud800"), (1, None), (2, "class"), (2, "../app"), (2, ["masking"]),
         (3, []), (3, {"_own_models": "x"}), (3, {"Text": "x"}), (3, {"text": None}), (3, {"text": {}}),
         (3, {"text": "x" * 4001}), (3, {"text": "\udc00"}), (3, {"k": float("nan")}), (3, {"k": 1e300}),
+        (3, {"k": 10 ** 400}),
         (3, {"many": [5]}), (3, {"many": ["a"] * 61}), (3, {f"k{n}": "x" for n in range(61)}),
         (4, {"layer": 3}), (4, {"layer": ["3"]}), (5, None), (5, ["k"]), (5, [[]])))])
 def test_what_is_no_lesson_or_beyond_its_bounds_is_refused(of):
@@ -77,6 +78,16 @@ def test_its_good_parts_alone_are_a_lesson():
     base64.urlsafe_b64encode(zlib.compress(b'"\xff"')).decode()])
 def test_a_broken_link_is_refused(raw):
     with pytest.raises(ValueError, match="."):
+        parse(raw)
+
+
+def test_a_lesson_that_no_link_can_hand_on_is_refused():
+    """Numbers that a link writes shorter than the next one would: its buttons could not say where they lead."""
+    values = ", ".join(f'"k{n}": 1e8' for n in range(58))
+    steps = ", ".join([f'["", "", "masking", {{{values}, "text": "{"x" * 1950}"}}, {{}}, []]'] * 22)
+    raw = base64.urlsafe_b64encode(zlib.compress(f'["0123abcd", "", [{steps}]]'.encode())).decode().rstrip("=")
+    assert len(raw) < own_lesson.MOST
+    with pytest.raises(ValueError, match="as long as a link can be"):
         parse(raw)
 
 
@@ -103,7 +114,7 @@ def test_a_link_shows_its_steps_with_the_words_escaped():
     is_ready(at)
     words = said(at)
     assert "Dogs &amp; &lt;b&gt;cats&lt;/b&gt;" in words
-    assert "<em>barks</em>" in words
+    assert "It *barks*." in words  # as it was typed, here as on the step's page
     assert [button.label for button in at.button if (button.key or "").startswith("_step_own_")] == [
         "Open Masking", "Open Attention", "Open Attention"]
 
@@ -246,6 +257,25 @@ def test_somebody_else_s_lesson_shows_its_steps_alone():
     assert not [area.label for area in at.text_area]
     told = next(one for one in all_drawn(at, "store") if one["name"] == "both-ways.own_lessons")
     assert told["changes"] == []  # this browser does not keep what others made
+
+
+def test_the_title_s_field_has_the_lesson_s_title_after_back():
+    at = back_in_class(visit("masking", text=BARKED))
+    add(at, "Read.")
+    title = next(field for field in at.text_input if field.label == "Title")
+    for words in ("Dogs", "Cats"):
+        before = at.query_params["plan"]
+        title.set_value(words).run()
+    at.query_params["plan"] = before
+    at.run()
+    assert held(at).title == "Dogs"
+    assert next(field for field in at.text_input if field.label == "Title").value == "Dogs"
+
+
+def test_a_page_that_has_its_own_sentence_is_named_without_the_shared_one():
+    at = back_in_class(visit("pretrain", text=BARKED))
+    assert "You looked at Pre-train" in said(at)
+    assert BARKED not in said(at)
 
 
 def test_a_change_that_a_link_cannot_hold_is_refused_in_words_and_the_rest_stays():

@@ -64,3 +64,13 @@ def test_all_frames_are_unpacked_and_one_that_is_cut_short_is_said(tmp_path):
         file.write_bytes(cut)
         with pytest.raises(ValueError, match="cut short"):
             read_text(file)
+
+
+@pytest.mark.parametrize("data", [".", "tasks", "tasks/sst2", "tasks/sst2/dev.tsv"])
+def test_a_task_s_rows_are_found_from_any_folder_above_them(tmp_path, data):
+    rows = tmp_path / "tasks" / "sst2" / "dev.tsv"
+    rows.parent.mkdir(parents=True)
+    rows.write_text("sentence\tlabel\n", encoding="utf-8")
+    assert datasets.find(tmp_path / data, "sst2").samefile(rows)
+    with pytest.raises(ValueError, match=r"tasks/stsb/sts-dev\.tsv is not there"):
+        datasets.find(tmp_path / "tasks", "stsb")

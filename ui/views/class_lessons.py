@@ -10,6 +10,7 @@ from bert_core.serving.rooms import View
 from ui import controls, glossary, lesson_line, notices, shell
 from ui.browser_store import BrowserStore
 from ui.lessons import Lesson, checklist, lessons, titles
+from ui.state import OWN_SENTENCE
 from ui.views.family_html import draw, heading, small
 
 #: Characters of a sentence that are shown of a view.
@@ -93,17 +94,18 @@ def show_step(place: lesson_line.Place, predicted: bool) -> None:
     A teacher who wrote nothing to do has what it opens there.
     """
     step, is_open = place.step, predicted and lesson_line.was_opened(place)
+    written = lesson_line.written if place.is_own else shell.inline
     notice = (f"<details{' open' if is_open else ''}><summary>What to notice</summary>"
-              f'<p class="bw-notice-this">{glossary.mark(shell.inline(step.notice))}</p></details>')
+              f'<p class="bw-notice-this">{glossary.mark(written(step.notice))}</p></details>')
     draw(f'<div class="bw-step{" bw-predicted" if predicted else ""}"><p><strong>{place.n}.</strong> '
-         f"{shell.inline(step.do) or html.escape(in_words(step.view))}</p>{notice if step.notice else ''}</div>")
+         f"{written(step.do or in_words(step.view))}</p>{notice if step.notice else ''}</div>")
 
 
 def in_words(view: View) -> str:
     """A page with its view and sentence, in one line."""
     values = {**dict(view.widgets), **dict(view.parameters)}
     parts = [shell.title_of(view.page), str(values.get("view") or "")]
-    text = str(values.get("text") or "")
+    text = "" if view.page in OWN_SENTENCE else str(values.get("text") or "")
     parts.append(f"“{text if len(text) <= SHOWN else text[:SHOWN].rstrip() + ' …'}”" if text else "")
     return " · ".join(part for part in parts if part)
 

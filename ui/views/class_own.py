@@ -9,15 +9,13 @@ from zlib import crc32
 import streamlit as st
 
 from bert_core.serving.rooms import View
-from ui import controls, going, notices, own_lesson, presenter, shell
+from ui import controls, going, notices, own_lesson, presenter
 from ui.lesson_line import Place
 from ui.own_lesson import MOST_STEPS, MOST_TITLE, MOST_WORDS, OwnLesson
-from ui.views.class_lessons import open_button, show_step
+from ui.views.class_lessons import in_words, open_button, show_step
 from ui.views.class_room import base_address, qr_code, say_if_local
 from ui.views.family_html import draw, heading, small, words_of
 
-#: Characters of a sentence that are shown of a view.
-SHOWN = 60
 #: Longest link whose QR code a telephone reads from the last row.
 MOST_IN_CODE = 900
 
@@ -58,14 +56,14 @@ def _reword(lesson: OwnLesson, n: int) -> None:
     """The words of a step, its place in the row, and what it opens."""
     step, view = lesson.steps[n - 1], presenter.last_view()
     key = f"_plan_{lesson.id}_{n}_{crc32(repr(step).encode())}"  # another step in its place has fields of its own
-    draw(small(f"Opens {_said(step.view)}"))
+    draw(small(f"Opens {in_words(step.view)}"))
     with st.form(key, border=False):
         st.text_area("To do", step.do, key=f"{key}_do", max_chars=MOST_WORDS, height=100)
         st.text_area("To notice", step.notice, key=f"{key}_notice", max_chars=MOST_WORDS, height=100)
         st.form_submit_button("Keep these words", type="primary", on_click=_put, args=(lesson, n, key, step.view))
     if view.page:
         st.button("Open what I looked at last", key=f"{key}_view", on_click=_put, args=(lesson, n, key, view),
-                  help=f"This step then opens {controls.literal(_said(view))}")
+                  help=f"This step then opens {controls.literal(in_words(view))}")
     with st.container(horizontal=True, gap="small"):
         st.button("Move up", key=f"{key}_up", on_click=_move_up, args=(lesson, n), disabled=n == 1)
         st.button("Take out", key=f"{key}_out", on_click=_take_out, args=(lesson, n))
@@ -92,7 +90,9 @@ def _take_out(lesson: OwnLesson, n: int) -> None:
 def _add(lesson: OwnLesson, words: dict[str, Any]) -> None:
     """A title, and the view that was on screen last as the next step."""
     title = f"_plan_title_{lesson.id}"
-    st.text_input("Title", lesson.title, key=title, max_chars=MOST_TITLE, on_change=_name, args=(lesson, title))
+    if " ".join(st.session_state.get(title, "").split()) != lesson.title:  # Back, or another tab's change
+        st.session_state[title] = lesson.title
+    st.text_input("Title", key=title, max_chars=MOST_TITLE, on_change=_name, args=(lesson, title))
     draw(heading("Add a step", 3))
     view = presenter.last_view()
     if not view.page:
@@ -101,7 +101,7 @@ def _add(lesson: OwnLesson, words: dict[str, Any]) -> None:
     if len(lesson.steps) == MOST_STEPS:
         notices.note(f"A lesson has at most {MOST_STEPS} steps.")
         return
-    draw(small(f"You looked at {_said(view)} last."))
+    draw(small(f"You looked at {in_words(view)} last."))
     with st.form("_plan_add", border=False, clear_on_submit=True):
         st.text_area("To do", key="_plan_do", max_chars=MOST_WORDS, height=100, placeholder=words["do"])
         st.text_area("To notice", key="_plan_notice", max_chars=MOST_WORDS, height=100, placeholder=words["notice"])
@@ -116,15 +116,6 @@ def _name(lesson: OwnLesson, key: str) -> None:
 def _append(lesson: OwnLesson, view: View) -> None:
     step = own_lesson.step_here(st.session_state["_plan_do"], st.session_state["_plan_notice"], view)
     own_lesson.change(lesson, steps=(*lesson.steps, step))
-
-
-def _said(view: View) -> str:
-    """A page with its view and sentence, in one line."""
-    values = {**dict(view.widgets), **dict(view.parameters)}
-    parts = [shell.title_of(view.page), str(values.get("view") or "")]
-    text = str(values.get("text") or "")
-    parts.append(f"“{text if len(text) <= SHOWN else text[:SHOWN].rstrip() + ' …'}”" if text else "")
-    return " · ".join(part for part in parts if part)
 
 
 # --- to others, and for later ------------------------------------------------
