@@ -51,7 +51,7 @@ def _from_link(key: str, is_good: Callable[[str], bool], values: Sequence[str] |
 def _keep_valid(key: str, is_good: Callable[[object], bool]) -> None:
     """Forget a value that the present options don't have (another model, a shorter text)."""
     if key in st.session_state and not is_good(st.session_state[key]):
-        if str(st.session_state[key]).startswith(state.MADE):  # a room's teacher has it: another answers in its place
+        if str(st.session_state[key]).startswith(state.MADE):  # of another visit: another answers in its place
             state.drop(key, st.session_state[key])
         del st.session_state[key]
 
@@ -155,7 +155,7 @@ def text(
 def lines(label: str, key: str, max_chars: int, placeholder: str | None = None) -> list[str]:
     """Lines of text, without blanks around them and without the empty ones."""
     _from_link(key, lambda raw: len(raw) <= max_chars)
-    typed = st.text_area(label, key=key, height=110, max_chars=max_chars, placeholder=placeholder,
+    typed = st.text_area(label, key=key, height="content", max_chars=max_chars, placeholder=placeholder,
                          bind="query-params") or ""
     return [line.strip() for line in typed.splitlines() if line.strip()]
 

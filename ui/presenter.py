@@ -61,8 +61,8 @@ _LARGE = f"html {{ font-size: {LARGE_TYPE}px !important; }}" + """
 @media (max-height: 800px) {
   .stApp .bw-head h1 { font-size: 1.6rem; padding: 0; }
   /* the fields keep their names */
-  :is(.st-key-text, .st-key-pair, .st-key-_compare_example, .st-key-readers) [data-testid="stWidgetLabel"] {
-    display: none; }
+  :is(.st-key-text, .st-key-pair, .st-key-readers, .st-key-experiment, .st-key-film, :not(:has(.st-key-beside)) >
+    [data-testid="stColumn"] .st-key-_compare_example) [data-testid="stWidgetLabel"] { display: none; }
   .cmp-total .cmp-models { display: none; } /* the bar at the page's end has them */
   [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: .55rem; } }
 @media (max-height: 1000px) { html { --bw-aside: none; } .bw-eyebrow, .bw-lead { display: none; } }"""

@@ -45,7 +45,8 @@ PAGES = {
     "Study": (("family", "Family"), ("code", "Code"), ("class", "Class")),
 }
 #: On the pages of OWN_SENTENCE the shared fields are kept, and shown while they have the focus.
-NO_SENTENCE = ('[data-testid="stHorizontalBlock"]:has(> * .st-key-text):not(:focus-within) '
+NO_SENTENCE = ('[data-testid="stLayoutWrapper"]:has(> [data-testid="stHorizontalBlock"] > * .st-key-text)'
+               ":not(:focus-within) "
                "{ position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }")
 #: Characters of an address that each shared input may take: with both full a link can still be opened, which one of
 #: 130,000 can't. Ten thousand English words fit.

@@ -5,7 +5,7 @@ export default function (component) {
   const { parentElement, data } = component;
   const state = unpack(data);
   const panels = child(child(parentElement, "div", "bw-panelbox"), "div", "bw-panels");
-  const readout = child(parentElement, "p", "bw-readout");
+  const readout = parentElement.querySelector(".bw-readout") ?? child(parentElement, "p", "bw-readout"); // it may stand in the profile
   const cursor = (parentElement.__bwCursor ??= { r: state.at?.[0] ?? 0, c: state.at?.[1] ?? 0 });
   const rows = state.rows.length, columns = state.columns.length;
   cursor.r = Math.min(cursor.r, rows - 1);
@@ -15,6 +15,7 @@ export default function (component) {
     const look = theme(parentElement);
     if (state.ticks) panels.style.setProperty("--names", `${widest([...state.ticks, ...(state.column_ticks ?? [])], look)}px`);
     panels.replaceChildren(...state.panels.map((panel) => mapPanel(panel, state, look, cursor, move)));
+    if (hasProfile(state)) panels.append(profileBox(state, readout, move, cursor));
     for (const frame of panels.querySelectorAll(".bw-ticked")) mapTicks(frame, state);
     read();
   });
@@ -22,6 +23,8 @@ export default function (component) {
     for (const mark of panels.querySelectorAll(".bw-cursor")) placeCursor(mark, cursor, rows, columns);
     readout.textContent = rows === 0 ? "" : `${state.row_word} ${state.rows[cursor.r]}, ${state.column_word} ${state.columns[cursor.c]}: `
       + state.panels.map((p) => `${p.title.toLowerCase()} ${readNumber(cell(state, p, cursor.r, cursor.c))}`).join(", ");
+    const profile = panels.querySelector(".bw-profile");
+    if (profile) readProfile(profile, state, cursor);
     for (const map of panels.querySelectorAll("canvas")) {
       sayPlace(map, cursor.r * columns + cursor.c, rows * columns, readout.textContent);
     }
@@ -91,9 +94,11 @@ function widest(names, look) {
   return Math.ceil(Math.max(0, ...names.map((name) => context.measureText(name).width)));
 }
 
-// Names along the top and the left: of every line where they fit, else of every second, fourth, and so on.
+// Names along the top and the left: of every line where they fit, else of every second, fourth, and so on. A profile
+// has numbers of its own along the left.
 function mapTicks(frame, state) {
-  for (const [side, names] of [["top", state.column_ticks ?? state.ticks ?? state.columns], ["left", state.ticks ?? state.rows]]) {
+  const sides = [["top", state.column_ticks ?? state.ticks ?? state.columns], ["left", state.ticks ?? state.rows]];
+  for (const [side, names] of frame.closest(".bw-profile") ? sides.slice(0, 1) : sides) {
     const pitch = frame.clientWidth / names.length, room = (state.ticks ? 13.5 : 40) * typeScale(); // a line of type, or a number
     const every = state.ticks ? Math.ceil(room / pitch) : 2 ** Math.ceil(Math.log2(Math.max(1, room / pitch)));
     const axis = make("span", `bw-ticks bw-ticks-${side}`, "", { "aria-hidden": "true" });

@@ -18,6 +18,8 @@ WAY_COLOURS = {"full": theme.BOTH_WAYS, "last": theme.KINDS[1], "frozen": theme.
 LABEL_HEIGHT = 0.06
 #: Epochs that the axis names, as far as it goes.
 EPOCH_TICKS = (0, 1, 2, 3, 4, 6, 10, 20, 40, 60)
+#: Tokens along an axis up to which each is named, as in the curves of the Compare page.
+ALL_NAMED = 26
 BASELINES = {"words": "bag of words", "lstm": "LSTM"}
 
 
@@ -138,7 +140,10 @@ def space_figure(vectors: np.ndarray, classes: np.ndarray, labels: Sequence[str]
 
 
 def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
-    """What [CLS] looks at in each layer, mean over heads; probs (L, H, Tq, Tk)."""
+    """What [CLS] looks at in each layer, mean over heads; probs (L, H, Tq, Tk).
+
+    Of more than ALL_NAMED tokens every second, third, ... has its name, as many as fit.
+    """
     share = probs[:, :, 0, :].mean(axis=1)  # (L, Tk)
     shown = [escape(token) for token in tokens]
     names = [f"{n} {token}" for n, token in enumerate(shown)]
@@ -148,5 +153,7 @@ def attention_figure(probs: np.ndarray, tokens: Sequence[str]) -> go.Figure:
     ))
     theme.style(figure, x="token looked at", y="", height=300)
     # layer 1 on top, as on the [CLS] page
+    named = ({"tickvals": names, "ticktext": shown} if len(names) <= ALL_NAMED
+             else {"tickmode": "auto", "labelalias": dict(zip(names, shown))})
     return theme.put(figure, yaxis={"autorange": "reversed", "showgrid": False},
-                     xaxis={"type": "category", "tickvals": names, "ticktext": shown, "tickangle": -45})
+                     xaxis={"type": "category", "tickangle": -45, **named})

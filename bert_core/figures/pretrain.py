@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from bert_core.figures import theme
 LEVEL_COLOUR = theme.NEUTRAL
 #: Steps that a running average goes back, the newest among them.
 AVERAGED = 20
+#: Characters of a run's name in a line of the legend, what a phone's chart holds; and pixels of a further line.
+LONGEST_LINE, LINE_HEIGHT = 38, 20
 
 
 class RunCurves(NamedTuple):
@@ -90,6 +93,15 @@ def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) 
     _add_levels(figure, levels, "top right")
     theme.style(figure, x="optimiser steps; training: running average", y="masked-LM loss (nats)", height=300)
     return theme.put(figure, yaxis={"rangemode": "tozero"}, xaxis={"range": [0, steps]})
+
+
+def with_whole_names(figure: go.Figure) -> go.Figure:
+    """The figure with each name in as many lines of the legend as a phone needs for it, and room for them."""
+    for trace in figure.data:
+        lines = textwrap.wrap(trace.name, LONGEST_LINE)
+        trace.name = "<br>".join(lines)
+        figure.layout.height += LINE_HEIGHT * (len(lines) - 1)
+    return figure
 
 
 def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, log: bool = False) -> go.Figure:

@@ -28,8 +28,8 @@ BORDERS = {"solid": "solid", "dot": "dotted", "dash": "dashed"}
 
 
 def surprise_of_all(here: Here) -> None:
-    """The curves over the sentence, and below them each reader's total."""
-    asked = ask(here, one_way=("left", "right"), whole=True)
+    """The curves over the sentence; below them where a reader is surprised most, and each one's total."""
+    asked = ask(here, beside=True, one_way=("left", "right"), whole=True)
     try:
         found = surprise.surprises(VisitorEngine(), asked.question.text, asked.question.pair, asked.readers)
     except ValueError as problem:
@@ -39,12 +39,14 @@ def surprise_of_all(here: Here) -> None:
         notices.note(f"Scored: {found[0].covers}. BERT needs a run over all of them for each one, and more runs would "
                      "take longer than a few seconds.")
     readers = {one.reader: one for one in found}
-    say(_peak_line(readers))
     same = [one for one in found if one.tokens == found[0].tokens]
     rows = [(f"{place} {token}", *(float(one.nats[n]) for one in same))
             for n, (place, token) in enumerate(zip(found[0].places, found[0].tokens, strict=True))]
-    components.chart(figures.surprise_figure(_drawn(same), asked.positions), "surprise", Numbers(
+    with asked.beside:
+        drawn = _drawn(same)
+    components.chart(figures.surprise_figure(drawn, asked.positions), "surprise", Numbers(
         "Surprise of each token in nats", ("token", *(NAMES[one.reader] for one in same)), rows))
+    say(_peak_line(readers))
     _totals(found)
     say(_elmo_line(readers))
     for one in found:

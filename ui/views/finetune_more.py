@@ -133,7 +133,8 @@ def keep(run: RunView, epoch: int) -> None:
         second.download_button("Download the folder (.zip)", make, f"{name.split(':')[1]}.zip", "application/zip",
                                key="download", on_click="ignore")
     if name in state.own_models():
-        notices.note(f"Kept as {name}: choose it as the model on the other pages, for example [CLS].")
+        notices.note(f"Kept as {name}: choose it as the model on the other pages, for example [CLS]. A class "
+                     "that follows you then has it too.")
     notices.note("The folder opens with transformers: AutoModelForSequenceClassification.from_pretrained(FOLDER).")
 
 

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 
 import numpy as np
+import streamlit as st
 
 from bert_core.counting import counted
 from bert_core.figures import masking as figures
@@ -26,19 +27,21 @@ FIRST_SEED = 64
 
 
 def before_and_after(here: Here) -> None:
-    """Attention and true-token probabilities without and with the chosen masks."""
-    encoding = here.encoding
+    """Attention and true-token probabilities without and with the chosen masks; below the maps, whose they are."""
+    encoding, picture = here.encoding, st.container()
     layers = state.loaded(here.model).config.num_hidden_layers
     layer = controls.choice("Attention of", [ALL_LAYERS, *map(str, range(1, layers + 1))], "layer", as_list=True)
     masked = masking.chosen(encoding, _to_hide(encoding))
     hint = "Click a token to hide it; everything below compares the sentence with and without it."
-    masking.mount_gaps("gaps", encoding, masked, [], hint)
+    with picture:
+        masking.mount_gaps("gaps", encoding, masked, [], hint)
     if not masked:
         return
     parts = ("attention_probs", "mlm_positions", "mlm_logits")
     before, after = state.traces([here.request(parts=parts, all_logits=True),
                                   here.request(parts=parts, all_logits=True, masked=masked)])
-    _attention_change(encoding, before, after, layer)
+    with picture:
+        _attention_change(encoding, before, after, layer)
     _prediction_change(encoding, before, after)
 
 

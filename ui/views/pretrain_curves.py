@@ -59,12 +59,13 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
     with left:
         figure = figures.accuracy_figure(shown, accuracy_levels(levels), steps)
         figure.update_layout(showlegend=True)  # also one run alone is named
-        components.chart(figure, "accuracy", "Held-out words guessed right by step")
+        components.chart(figures.with_whole_names(figure), "accuracy", "Held-out words guessed right by step")
         counts = (run or under).folder.values("scored") if run or under else None
         if counts:
             st.html(f'<p class="bw-small">{what_is_scored(**counts)}</p>')
     with right:
-        components.chart(figures.loss_figure(shown, loss_levels(levels), steps), "loss", "Loss by step")
+        figure = figures.loss_figure(shown, loss_levels(levels), steps)
+        components.chart(figures.with_whole_names(figure), "loss", "Loss by step")
     thirds = st.columns(3)
     kinds = (("nsp_loss", "NSP loss (nats)", False), ("lr", "learning rate", False),
              ("gradient", "gradient norm", True))
