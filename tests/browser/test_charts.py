@@ -30,7 +30,7 @@ OUTSIDE = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((ch
 })"""
 
 
-@pytest.mark.parametrize(("name", "view"), quick_are(3, VIEWS))
+@pytest.mark.parametrize(("name", "view"), quick_are(2, VIEWS))
 def test_every_chart_has_a_name(visitor, name, view):
     page = visitor.open(name, view=view, text=TEXT, pair=PAIR)
     becomes(page, lambda: page.evaluate(UNNAMED), [])
@@ -46,7 +46,7 @@ def test_a_chart_that_changes_is_named_by_what_it_then_shows(visitor):
     becomes(page, lambda: names.get_attribute("aria-label"), "The heads of layer 3")
 
 
-@pytest.mark.parametrize(("name", "view"), quick_are(2, VIEWS))
+@pytest.mark.parametrize(("name", "view"), quick_are(1, VIEWS))
 def test_legends_and_titles_stay_in_their_chart_on_the_narrowest_screen(new_visitor, name, view):
     page = new_visitor(width=320, height=640).open(name, view=view)
     page.locator(".js-plotly-plot .main-svg").first.wait_for()

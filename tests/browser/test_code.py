@@ -7,7 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.waiting import holds
+from tests.browser.test_axe import violations
+from tests.browser.waiting import becomes, holds
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -26,6 +27,16 @@ def test_every_stage_agrees_with_transformers_on_the_typed_sentence(visitor):
     page = visitor.open("code", stage="Pooler")
     page.get_by_text("class BertPooler", exact=False).or_(page.get_by_text("BertPooler.forward")).first.wait_for()
     page.get_by_text("def pooled_output").first.wait_for()
+    visitor.no_traceback()
+
+
+def test_the_stages_have_no_violation_and_their_printed_page_says_where_the_slider_stood(new_visitor):
+    """What test_axe.py and test_look.py ask of other pages; here transformers is there already."""
+    page = (visitor := new_visitor(scheme="dark")).open("code", view="Stages", layer="4")
+    becomes(page, lambda: violations(page), [])
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    expect(page.locator(".bw-status .bw-fields")).to_have_text("Layer: 4")
     visitor.no_traceback()
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from playwright.sync_api import expect
+
+from tests.payloads import said, table_rows
+from tests.payloads import visit as run_page
+from ui.views import family_cost
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -41,7 +47,22 @@ def test_one_sentence_through_two_models(visitor):
     visitor.no_traceback()
 
 
-def test_cost_is_measured_when_asked(visitor):
+def test_cost_is_measured_when_asked(monkeypatch):
+    """The page without a browser, and at few lengths; with all that a visitor gets below."""
+    monkeypatch.setattr(family_cost, "LENGTHS", (8, 16, 32))
+    monkeypatch.setattr(family_cost, "BATCHES", (1, 2))
+    nothing = family_cost._Kept({}, threading.Lock())
+    monkeypatch.setattr(family_cost, "_kept", lambda: nothing)
+    at = run_page("family", view="Cost", cost="time, measured here")
+    assert "b n² overtakes a n at" not in said(at)
+    next(one for one in at.button if one.label == "Measure now").click().run()
+    assert "b n² overtakes a n at" in said(at)
+    assert [row[0] for row in table_rows(at, "Time against length")] == ["8", "16", "32"]
+    assert [one.label for one in at.button if one.label == "Measure now"] == []
+
+
+@pytest.mark.full  # twelve seconds of all that the machine can do
+def test_cost_is_measured_when_asked_in_the_browser(visitor):
     page = visitor.open("family", view="Cost", cost="time, measured here")
     page.get_by_role("button", name="Measure now").click()
     page.get_by_text("b n² overtakes a n at").wait_for()

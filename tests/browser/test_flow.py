@@ -65,6 +65,7 @@ def test_who_wants_no_motion_builds_the_stream_up_layer_by_layer(visitor):
 
 
 def test_the_stream_builds_itself_up_and_can_be_held(visitor):
+    visitor.page.clock.install()
     page = visitor.open("attention", text=TEXT, view="Through the layers")
     button = page.locator(".bw-flow-play")
     button.click()
@@ -73,9 +74,10 @@ def test_the_stream_builds_itself_up_and_can_be_held(visitor):
     expect(button).to_contain_text("Build up")
     held = leftmost(page)
     assert held.startswith("After layer")
-    page.wait_for_timeout(1500)
+    page.clock.run_for(1500)
     assert leftmost(page) == held
     button.click()
     expect(button).to_contain_text("Pause")
-    expect(button).to_contain_text("Build up", timeout=20_000)
+    page.clock.run_for(10_000)
+    expect(button).to_contain_text("Build up")
     assert leftmost(page) == "At the input"

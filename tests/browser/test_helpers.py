@@ -77,7 +77,7 @@ def test_only_what_is_explained_is_translated(visitor):
     assert not [word for word in ("pouredø", "barkedø", "Sentenceø") if word in said]
 
 
-@pytest.mark.parametrize(("page", "parameters"), quick_are(2, [
+@pytest.mark.parametrize(("page", "parameters"), quick_are(1, [
     ("attention", {"view": "All heads"}), ("masking", {"view": "Layer by layer"}), ("tasks", {"view": "Entities"}),
     ("family", {"view": "Side by side"}), ("tokens", {"view": "Step by step"}), ("compare", {"view": "Side by side"}),
     ("meaning", {"view": "Sentences"}), ("cls", {"view": "Answer"}), ("code", {"view": "Stages"}), ("class", {}),
@@ -205,7 +205,7 @@ def test_high_contrast_takes_no_number_and_no_choice_away(visitor):
     assert bar.evaluate(colour) not in ("rgba(0, 0, 0, 0)", WHITE)
 
 
-@pytest.mark.parametrize(("name", "view"), quick_are(2, [
+@pytest.mark.parametrize(("name", "view"), quick_are(1, [
     ("attention", "All heads"), ("family", "Wrong claims"), ("attention", "Act"), ("masking", "The head"),
     ("compare", "Side by side"),
 ]))

@@ -134,7 +134,7 @@ def test_the_main_path_without_a_mouse(visitor):
     visitor.no_traceback()
 
 
-@pytest.mark.parametrize(("page", "query", "one"), quick_are(2, [
+@pytest.mark.parametrize(("page", "query", "one"), quick_are(1, [
     ("attention", {"view": "Roles"}, ".roles-root button"), ("tasks", {"view": "Entities"}, ".bw-word"),
     ("cls", {}, ".bw-column"), ("embeddings", {"view": "Positions"}, ".bw-panels [tabindex]"),
 ]))
@@ -151,7 +151,7 @@ def test_the_focus_stays_where_it_is_when_the_page_turns_dark_or_narrow(visitor,
     assert stop(visitor.page) == before
 
 
-@pytest.mark.parametrize("name", ["pretrain", "finetune"])
+@pytest.mark.parametrize("name", quick_are(1, ["pretrain", "finetune"]))
 def test_a_page_with_a_sentence_of_its_own_keeps_the_shared_one_within_reach(visitor, name):
     page = visitor.open(name)
     field = page.get_by_label("Sentence", exact=True)

@@ -79,7 +79,7 @@ def test_chips_are_worked_by_keyboard_alone(visitor):
     expect(page.locator(".bw-card")).to_have_count(0)
 
 
-@pytest.mark.parametrize("name", quick_are(2, VIEWS))
+@pytest.mark.parametrize("name", quick_are(1, VIEWS))
 def test_every_view_draws_in_dark_and_narrow_and_stays_inside(new_visitor, name):
     visitor = new_visitor(width=390, scheme="dark")
     for view in VIEWS[name]:
@@ -214,14 +214,14 @@ def test_a_printed_page_names_its_model_and_leaves_the_controls_out(visitor):
     expect(page.get_by_test_id("stSlider")).to_be_hidden()
 
 
-@pytest.mark.parametrize(("name", "query", "said"), [
+@pytest.mark.parametrize(("name", "query", "said"), quick_are(1, [
     ("masking", {"text": "The [MASK] barked.", "pair": "It ran."},
      "Sentence: “The [MASK] barked.” · Second sentence: “It ran.”"),
     ("tasks", {"view": "Acceptability", "text": "She walk home."}, "Sentence: “She walk home.”"),
     ("tasks", {"view": "Answers", "text": "Who barked?", "pair": "The dog barked."},
      "Sentence: “Who barked?” · Second sentence: “The dog barked.”"),
     ("cls", {}, "Sentence: “The plot is clever and the jokes are funny.”"),  # the example, which the field has not
-])
+]))
 def test_a_printed_page_says_what_it_has_read(visitor, name, query, said):
     page = visitor.open(name, **query)
     read = page.locator(".bw-status .bw-input").first
@@ -231,15 +231,12 @@ def test_a_printed_page_says_what_it_has_read(visitor, name, query, said):
     expect(read).to_have_text(said)
 
 
-@pytest.mark.parametrize(("name", "query", "said"), [
-    ("attention", {"view": "Act", "fed": "3"}, "Feed-forward off in layer: 3"),
-    ("code", {"view": "Stages", "layer": "4"}, "Layer: 4"),
-])
-def test_a_printed_page_says_how_its_controls_stood(visitor, name, query, said):
-    page = visitor.open(name, **query)
+def test_a_printed_page_says_how_its_controls_stood(visitor):
+    """Fields and choices; of a slider test_code.py tells."""
+    page = visitor.open("attention", view="Act", fed="3")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    expect(page.locator(".bw-status .bw-fields")).to_have_text(said)
+    expect(page.locator(".bw-status .bw-fields")).to_have_text("Feed-forward off in layer: 3")
 
 
 def test_a_page_without_the_sentence_above_prints_the_one_it_has(visitor):

@@ -20,6 +20,7 @@ from bert_core.measures.predictions import gap_distribution
 from bert_core.measures.similarity import cosine_matrix
 from tests.browser.tables import table_says
 from tests.browser.waiting import PATIENCE, becomes
+from tests.cases import quick_are
 from tests.payloads import drawn
 from tests.payloads import visit as run_page
 
@@ -104,7 +105,7 @@ EVERY_CELL = """async canvas => {
 }"""
 
 
-@pytest.mark.parametrize("text", [TEXT, "the old dog barked " * 50])
+@pytest.mark.parametrize("text", quick_are(1, ["the old dog barked " * 50, TEXT]))
 def test_every_cell_s_digits_are_the_trace_s(visitor, engine, text):
     page = visitor.open("embeddings", text=text, cell="1,0")
     trace = engine.run(TraceRequest(text))

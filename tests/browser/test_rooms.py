@@ -8,8 +8,9 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.runs import run_id, run_line, wait_state
+from tests.browser.runs import TRAINER, run_id, run_line, wait_state
 from tests.browser.waiting import PATIENCE, becomes
+from tests.cases import quick_are
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
@@ -49,16 +50,19 @@ def take_control(page, code: str, key: str) -> None:
     page.get_by_role("button", name="Take control", exact=True).click()
 
 
-def train_before(teacher, student) -> None:
-    """A short run of the teacher's, watched by a student to its end."""
+def train_before(teacher, student, chosen: dict[str, str], state: str) -> None:
+    """A run of the teacher's, watched by a student until it is done, or paused as soon as the film has two frames."""
     go_to(teacher, "Pre-train")
     student.page.wait_for_url("**/pretrain*")
-    for control, option in (("Size", "2 layers × 64"), ("Length", "300 steps")):
+    for control, option in chosen.items():
         teacher.page.get_by_label(control, exact=True).click()
         teacher.page.get_by_role("option", name=option, exact=True).click()
     teacher.page.get_by_role("button", name="Play", exact=True).click()
+    if state == "paused":
+        teacher.page.locator(".film:not([data-frames='1'])").wait_for(timeout=TRAINER)
+        teacher.page.get_by_role("button", name="Pause", exact=True).click()
     for one in (teacher, student):
-        wait_state(one.page, "done")
+        wait_state(one.page, state)
 
 
 def test_student_follows_sentence_page_and_controls(new_visitor):
@@ -114,16 +118,17 @@ def test_letting_go_and_typing_alone(new_visitor):
     teacher, student, witness = new_visitor(), new_visitor(), new_visitor()
     code = open_room(teacher)
     witness.open("class", room=code)
+    expect(teacher.page.locator(".bw-room")).to_contain_text("1 following")
     student.open("class", view="Room")
     student.page.get_by_label("Room code").fill(code.lower())
     student.page.get_by_role("button", name="Join", exact=True).click()
     student.page.get_by_text("Following room").wait_for()
+    expect(teacher.page.locator(".bw-room")).to_contain_text("2 following")
     student.page.get_by_role("button", name="Let go").click()
     student.page.get_by_text("Following room").wait_for(state="hidden")
     expect(student.page.get_by_label("Room code")).to_be_visible()
     go_to(teacher, "Masking")
-    new_visitor().open("tokens", room=code)
-    expect(teacher.page.get_by_text("2 following")).to_be_visible()
+    expect(teacher.page.locator(".bw-room")).to_contain_text("1 following")
     teacher.type("Nobody [MASK] this.")
     witness.wait_ready("Nobody [MASK] this.")
     assert student.text_drawn() != "Nobody [MASK] this."
@@ -172,7 +177,10 @@ def test_wrong_key_and_wrong_code_change_nothing(new_visitor):
     stranger.no_traceback()
 
 
-def test_a_class_watches_its_teachers_run_through_a_closed_tab_to_its_reset(new_visitor):
+@pytest.mark.parametrize(("chosen", "state", "line"), quick_are(1, [
+    ({}, "paused", re.compile(r"seed 0\. Paused\. Step [\d,]+ of 3,000")),
+    ({"Size": "2 layers × 64", "Length": "300 steps"}, "done", "300 steps, seed 0. Done: 300 steps")]))
+def test_a_class_watches_its_teachers_run_through_a_closed_tab_to_its_reset(new_visitor, chosen, state, line):
     """What is clicked beside a run draws the run's part of the page alone; the class goes along all the same."""
     teacher, student = new_visitor(), new_visitor(width=390, scheme="dark")
     code = open_room(teacher)
@@ -182,7 +190,7 @@ def test_a_class_watches_its_teachers_run_through_a_closed_tab_to_its_reset(new_
     student.page.get_by_role("button", name="Play", exact=True).click()
     wait_state(student.page, "running")  # the teacher's would wait for minutes
     student.open("tokens", room=code)
-    train_before(teacher, student)
+    train_before(teacher, student, chosen, state)
     run, again = run_id(teacher.page, "run"), teacher.page.context.new_page()
     teacher.page.get_by_role("slider", name="Checkpoint").fill("0")
     expect(student.page.locator(".film-step")).to_have_text("random start")
@@ -191,9 +199,9 @@ def test_a_class_watches_its_teachers_run_through_a_closed_tab_to_its_reset(new_
     teacher.page.close()
     again.goto(f"{teacher.address}/class?view=Room")
     take_control(again, code, key)
-    wait_state(again, "done")
+    wait_state(again, state)
     becomes(again, lambda: run_id(again, "run"), run)
-    expect(run_line(again)).to_contain_text("300 steps, seed 0. Done: 300 steps")
+    expect(run_line(again)).to_contain_text(line)
     expect(again.get_by_text("the class sees this page")).to_be_visible()
     assert run_id(student.page, "run") == run
 

@@ -39,7 +39,7 @@ def heard(page: Page) -> str:
     return page.locator(".st-key-c_ready :not(.bw-run-heard) > .bw-heard").text_content()
 
 
-@pytest.mark.parametrize(("page", "query", "picture", "key"), quick_are(3, PICTURES))
+@pytest.mark.parametrize(("page", "query", "picture", "key"), quick_are(2, PICTURES))
 def test_a_picture_that_keys_lead_through_tells_its_place(visitor, page, query, picture, key):
     visitor.open(page, **query)
     one = visitor.page.locator(picture).first

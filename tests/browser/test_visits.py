@@ -4,6 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from bench._server import serve
+from tests.cases import quick_are
+from ui.unreached import LATE
 
 TEXT = "A reload must not lose the [MASK]."
 
@@ -74,7 +76,7 @@ def test_tabs_each_keep_their_own(new_visitor, count):
         tab.no_traceback()
 
 
-@pytest.mark.parametrize(("name", "shown"), [("", "Start"), ("masking", "Masking"), ("class", "Class")])
+@pytest.mark.parametrize(("name", "shown"), quick_are(2, [("", "Start"), ("masking", "Masking"), ("class", "Class")]))
 def test_the_navigation_says_where_one_is(visitor, name, shown):
     page = visitor.open(name)
     here = page.locator("[data-testid=stSidebarNavLink][aria-current=page]")
@@ -93,16 +95,15 @@ def test_the_tab_of_the_browser_names_the_page_that_one_goes_to(visitor):
 
 
 def test_the_first_visitor_of_a_server_sees_a_page_as_all_do(browser):
-    """Streamlit starts the first visitor's page without app.py."""
+    """Streamlit starts the first visitor's page without app.py; each tab is a visitor."""
     widths = []
-    with serve(seconds=240) as server:
+    with serve(seconds=240) as server, browser.new_context(viewport={"width": 1440, "height": 900}) as context:
         for _ in range(2):
-            context = browser.new_context(viewport={"width": 1440, "height": 900})
             page = context.new_page()
-            page.goto(f"{server.address}/compare")
+            page.goto(f"{server.address}/tokens")
             page.wait_for_selector("[data-ready]", state="attached", timeout=240_000)
             widths.append(page.get_by_test_id("stSidebar").bounding_box()["width"])
-            context.close()
+            page.close()
     assert widths == [264, 264]
 
 
@@ -120,19 +121,27 @@ def test_a_page_that_outlives_its_server_takes_the_style_of_the_next(visitor):
 def test_a_network_that_lets_no_websocket_through_is_told(new_visitor):
     visitor = new_visitor()
     page = visitor.page
+    page.clock.install()
     page.route_web_socket("**/*", lambda socket: socket.close())
     page.goto(visitor.address)
+    expect(page.locator("[data-test-connection-state]")).not_to_have_attribute(
+        "data-test-connection-state", "CONNECTED")
     said = page.get_by_role("status").filter(has_text="No connection to the server yet")
+    expect(said).to_have_count(0)
+    page.clock.run_for(1000 * LATE)
     expect(said).to_contain_text("blocks WebSockets")
     expect(said).to_have_count(1)
 
 
 def test_a_lost_connection_is_told_until_it_is_back(visitor):
     network = Network(visitor.page)
+    visitor.page.clock.install()
     page = visitor.open("masking", text=TEXT)
     said = page.get_by_role("status").filter(has_text="The connection to the server is lost")
-    expect(said).to_have_count(0)
     network.cut()
+    expect(page.get_by_test_id("stApp")).not_to_have_attribute("data-test-connection-state", "CONNECTED")
+    expect(said).to_have_count(0)
+    page.clock.run_for(1000 * LATE)
     expect(said).to_have_count(1)
     visitor.in_sentence(TEXT)
     network.mend()
