@@ -37,18 +37,22 @@ _BETWEEN = "<!-- -->"
 
 def anatomy(here: Here) -> None:
     """The treemap of parameters, its formulas, and every known size counted."""
-    which = controls.choice("Architecture", [BASE, LARGE, SHOWN, OWN], "size")
+    left, right = st.columns([1, 1.5], gap="medium")
+    with left:
+        which = controls.choice("Architecture", [BASE, LARGE, SHOWN, OWN], "size")
     config, heads = _anatomy_config(here, which)
     if config is None:
         return
     nodes = figures.anatomy_info(config, heads)
     name = {BASE: "BERT base", LARGE: "BERT large", OWN: "a BERT of your own sizes"}.get(which, here.model)
-    draw(f'<p class="bw-figure-number">{nodes[0].count:,}</p>', small(
-        f"parameters of {shell.short_name(name)}: L = {config.num_hidden_layers} layers, D = {config.hidden_size}, "
-        f"H = {config.num_attention_heads} heads, I = {config.intermediate_size}, "
-        f"V = {config.vocab_size:,} pieces, P = {config.max_position_embeddings} positions, "
-        f"S = {config.type_vocab_size} segments, E = {config.table_width} numbers an embedding. "
-        "The rectangles add up to it exactly; click one to go in."), _kinds_line(nodes))
+    with right:
+        draw(f'<p class="bw-figure-number">{nodes[0].count:,}</p>', small(
+            f"parameters of {shell.short_name(name)}: L = {config.num_hidden_layers} layers, D = {config.hidden_size}, "
+            f"H = {config.num_attention_heads} heads, I = {config.intermediate_size}, "
+            f"V = {config.vocab_size:,} pieces, P = {config.max_position_embeddings} positions, "
+            f"S = {config.type_vocab_size} segments, E = {config.table_width} numbers an embedding. "
+            "The rectangles add up to it exactly; click one to go in."))
+    draw(_kinds_line(nodes))
     components.chart(figures.anatomy_figure(nodes), "anatomy",
                      f"Parameters of {shell.short_name(name)}, part by part: area is their number")
     with st.expander("Every part with its formula"):
