@@ -10,18 +10,22 @@ from tests.browser.waiting import becomes, holds
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 TEXT = "The old teacher opened the [MASK] and read it to the children."
-#: Contrast of the ring of each answer that is not chosen with the page behind it (WCAG 2.2).
-RINGS = """() => {
-  const light = (colour) => {
+#: Contrast of a colour of each element that the selector finds with the page behind it (WCAG 2.2).
+CONTRASTS = """([selector, property]) => {
+  const parts = (colour) => {
     const scale = colour.startsWith("color(") ? 1 : 255;
-    const [r, g, b] = colour.replace(/^color\\(srgb/, "").match(/[\\d.]+/g).slice(0, 3).map(Number).map((part) =>
-      part / scale <= 0.04045 ? part / scale / 12.92 : ((part / scale + 0.055) / 1.055) ** 2.4);
+    const [r, g, b, alpha = 1] = colour.replace(/^color\\(srgb/, "").match(/[\\d.]+/g).map(Number);
+    return [[r, g, b].map((part) => part / scale), alpha];
+  };
+  const light = (colour) => {
+    const [r, g, b] = colour.map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
   };
-  const page = light(getComputedStyle(document.querySelector(".stApp")).backgroundColor);
-  return [...document.querySelectorAll("[data-testid=stRadioOption] > div > div:first-child")].map((ring) => {
-    const at = light(getComputedStyle(ring).borderTopColor);
-    return Math.max(at, page) / Math.min(at, page);
+  const [paper] = parts(getComputedStyle(document.querySelector(".stApp")).backgroundColor);
+  return [...document.querySelectorAll(selector)].map((one) => {
+    const [colour, alpha] = parts(getComputedStyle(one)[property]);
+    const over = colour.map((part, n) => alpha * part + (1 - alpha) * paper[n]);
+    return Math.max(light(over), light(paper)) / Math.min(light(over), light(paper));
   });
 }"""
 
@@ -130,6 +134,11 @@ def test_all_guesses_of_the_readers_are_one_line_each(visitor):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_can_be_chosen_is_seen(new_visitor, scheme):
     page = new_visitor(scheme=scheme).open("class")
-    becomes(page, lambda: [ring >= 3 for ring in page.evaluate(RINGS)], [True] * 3)
+    rings = ["[data-testid=stRadioOption] > div > div:first-child", "borderTopColor"]
+    becomes(page, lambda: [contrast >= 3 for contrast in page.evaluate(CONTRASTS, rings)], [True] * 3)
+    page.get_by_role("radio", name="Present", exact=True).click()
+    switch = ["label:has(input[role=switch]) > div:first-of-type", "backgroundColor"]
+    becomes(page, lambda: {contrast >= 3 for contrast in page.evaluate(CONTRASTS, switch)}, {True})
+    page.get_by_role("radio", name="Lessons", exact=True).click()
     view, lesson = page.locator(".st-key-view"), page.locator(".st-key-lesson")
     holds(page, lambda: box(lesson)["top"] - box(view)["bottom"] < 30)
