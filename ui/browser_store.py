@@ -54,7 +54,12 @@ class BrowserStore:
                                 "changes": list(map(list, self._changes().items()))})
         components.mount("store", f"store_{self.name}", data, on_event=self._receive)
 
+    def is_refused(self) -> bool:
+        """Whether the browser said that it keeps nothing: it is forbidden to, or full."""
+        return st.session_state.get(f"_store_refused_{self.name}", False)
+
     def _receive(self, message: dict[str, Any]) -> None:
+        st.session_state[f"_store_refused_{self.name}"] = message.get("refused") is True
         said, taken = message.get("kept"), message.get("changes")
         if not isinstance(said, list) or not isinstance(taken, list):
             return

@@ -37,7 +37,7 @@ MOST_KEPT = 8
 KEY, VIEW = "own", "Your lesson"
 _ID, _NAME = re.compile(r"[0-9a-f]{8}"), re.compile(r"[a-z][a-z0-9_]{0,23}")
 _PAGES = frozenset(path.stem for path in (Path(__file__).resolve().parent.parent / "pages").glob("*.py"))
-_HERE, _PROBLEM = "_plan", "_plan_problem"
+_HERE, _SEEN, _PROBLEM = "_plan", "_plan_seen", "_plan_problem"
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,15 @@ def is_mine(lesson: OwnLesson, kept: Iterable[OwnLesson]) -> bool:
     return lesson.id in {one.id for one in kept} or not (lesson.steps or lesson.title)
 
 
+def now(lesson: OwnLesson) -> OwnLesson:
+    """What became of it since it was drawn: a second click may come before the first one's picture."""
+    here = st.session_state.get(_HERE)
+    return here if here is not None and here.id == lesson.id else lesson
+
+
 def change(lesson: OwnLesson, **parts: Any) -> None:
     """Put another one of the same name in its place, here and in the browser; for use in a callback."""
-    changed = replace(lesson, **parts)
+    changed = replace(now(lesson), **parts)
     try:
         raw = pack(changed)
     except ValueError as problem:
@@ -231,6 +237,21 @@ def kept() -> list[OwnLesson]:
     """Those that this browser keeps, the last changed first; the server keeps none."""
     _LESSONS.ask()
     return list(map(parse, _LESSONS.entries().values()))
+
+
+def follow_tabs(lesson: OwnLesson) -> OwnLesson:
+    """The lesson on screen, or what another tab of this browser has made of it since this one last looked."""
+    raw, (key, before) = _LESSONS.entries().get(lesson.id), st.session_state.get(_SEEN, ("", None))
+    st.session_state[_SEEN] = (lesson.id, raw)
+    if key != lesson.id or not (before and raw) or raw in (before, pack(lesson)):
+        return lesson
+    open_one(parse(raw))
+    return parse(raw)
+
+
+def is_kept_nowhere() -> bool:
+    """Whether this browser refuses to keep anything, a private one say."""
+    return _LESSONS.is_refused()
 
 
 def forget(key: str) -> None:

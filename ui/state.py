@@ -168,7 +168,7 @@ def _loaded(name: str) -> Loaded:
     try:
         model = again()
     except (OSError, ValueError):
-        raise LoadError(f"{name}: the run that made it is gone; train it again") from None
+        raise LoadError(f"{name}: the run that made it is gone; it has to be trained again") from None
     engine().register(model)
     return model
 
@@ -212,13 +212,13 @@ class Lent:
 
 def lend(names: Iterable[str]) -> dict[str, Lent]:
     """Those of the names that are models which this visitor made."""
-    return {name: Lent(own_models()[name], _makers()[name]) for name in names if was_made_here(name)}
+    return {name: Lent(own_models()[name], _makers()[name]) for name in names if name in _makers()}
 
 
 def borrow(lent: Mapping[str, Lent]) -> None:
     """Have what a teacher made among this visitor's own models, for the rest of the visit."""
     for name, model in lent.items():
-        if name not in own_models():
+        if name not in _makers():  # who reloaded may have it from the engine, and nothing that makes it
             _remember(name, model.tasks, model.make)
 
 
@@ -234,7 +234,7 @@ def own_models() -> dict[str, tuple[str, ...]]:
 
 def was_made_here(name: str) -> bool:
     """Whether this model was trained in a visit, this or a teacher's: it has neither a folder nor a hub id."""
-    return name in _makers()
+    return name.startswith(MADE)
 
 
 def model_names() -> list[str]:

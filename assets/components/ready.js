@@ -15,6 +15,9 @@ export default function (component) {
     nameCharts();
     mendRoom();
     mendRuns(parentElement);
+    onThemeChange(parentElement, () => { // a chart has the colours that its run named
+      if (document.querySelector(".js-plotly-plot")) send(component, { theme: true });
+    });
     mendStyle(style);
     bar.replaceChildren(...lines.map((line) => make("p", "bw-said", line)), make("span", "", status), make("p", "bw-input", input), make("p", "bw-input bw-fields"));
     const told = news(lines, status);

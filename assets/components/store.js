@@ -17,7 +17,8 @@ export default function (component) {
   try {
     if (changes.length > 0) localStorage.setItem(name, JSON.stringify(now));
   } catch {
-    return; // a browser that keeps nothing: it lasts as long as the session
+    send(component, { refused: true }); // a browser that keeps nothing: it lasts as long as the session
+    return;
   }
   if (changes.length > 0 || JSON.stringify(now) !== JSON.stringify(known)) send(component, { kept: now, changes });
   window.removeEventListener("storage", parentElement.hear);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.waiting import becomes
+from tests.browser.waiting import becomes, holds
 from tests.cases import quick_are
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
@@ -28,6 +28,17 @@ OUTSIDE = """() => [...document.querySelectorAll(".js-plotly-plot")].flatMap((ch
     return left < around.left - 1 || right > around.right + 1;
   }).map((one) => one.textContent);
 })"""
+
+
+def test_a_chart_takes_on_the_theme_that_the_system_changes_to(visitor):
+    page = visitor.open("cls", view="Layers", text=TEXT)
+    shades = """() => JSON.stringify([...document.querySelectorAll(".js-plotly-plot")].map(
+        (chart) => chart.data.map((trace) => [trace.colorscale, trace.line?.color])))"""
+    light = page.evaluate(shades)
+    page.emulate_media(color_scheme="dark")
+    holds(page, lambda: page.evaluate(shades) != light)
+    page.emulate_media(color_scheme="light")
+    becomes(page, lambda: page.evaluate(shades), light)
 
 
 @pytest.mark.parametrize(("name", "view"), quick_are(2, VIEWS))

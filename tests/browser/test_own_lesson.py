@@ -15,7 +15,7 @@ def add(page: Page, do: str, notice: str) -> None:
     page.get_by_role("radio", name="Your lesson").click()
     page.get_by_label("To do", exact=True).fill(do)
     page.get_by_label("To notice", exact=True).fill(notice)
-    page.get_by_role("button", name="Add as step").click()
+    page.get_by_role("button", name="Add as step").dblclick()  # one step, whoever is in a hurry
     expect(page.locator(".bw-step").filter(has_text=do)).to_be_visible()
 
 
@@ -58,6 +58,12 @@ def test_a_teacher_puts_a_lesson_together_and_a_student_goes_through_it(new_visi
     page.get_by_role("button", name="Open “Dogs at night”").click()
     expect(page.locator(".bw-step")).to_have_count(2)
     expect(page.get_by_role("button", name="Change")).to_have_count(2)
+    beside.get_by_role("button", name="Open “Dogs at night”").click()
+    beside.get_by_label("Title", exact=True).fill("Dogs by day")
+    beside.get_by_label("Title", exact=True).press("Enter")
+    expect(page.get_by_role("heading", name="Dogs by day")).to_be_visible()  # the same lesson in another tab
+    expect(page.get_by_label("Title", exact=True)).to_have_value("Dogs by day")
+    beside.get_by_role("button", name="Begin another").click()
     page.get_by_role("button", name="Begin another").click()
     expect(page.locator(".bw-step")).to_have_count(0)
     expect(beside.get_by_role("button", name="Forget it")).to_have_count(1)

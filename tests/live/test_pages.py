@@ -166,8 +166,22 @@ def test_a_table_without_a_header_says_what_became_of_its_first_line(monkeypatch
     rows = "".join(f"the sun number {n},day\nthe moon number {n},night\n" for n in range(12))
     table = tables.read_table(f"{header}\n{rows}".encode())
     ask = finetune_page.finetune_table
-    monkeypatch.setattr(ask, "upload", lambda: ask.chosen_files(table))
+    monkeypatch.setattr(ask, "upload", lambda: ask.chosen_files(table, 1))
     assert ("The first line was read as the header" in said(visit("finetune", task="Your own table"))) == is_said
+
+
+def test_the_next_table_is_read_by_its_own_columns_although_they_have_the_same_names(monkeypatch):
+    """What the boxes said of the table before is no choice for this one."""
+    kinds = [("a fine long sentence", "good"), ("word", "a label longer than its text"), ("a sad long sentence", "bad")]
+    files = ["text,label\n" + "".join(f"{text} {n},{label} {n % 2}\n" for n in range(24)) for text, label in kinds]
+    ask, given = finetune_page.finetune_table, []
+    monkeypatch.setattr(ask, "upload", lambda: ask.chosen_files(tables.read_table(given[-1]), len(given)))
+    given.append(files[0].encode())
+    at, shown = visit("finetune", task="Your own table"), []
+    for file in files:
+        given.append(file.encode())
+        shown.append([box.value for box in at.run().selectbox if box.label.startswith("Column of")])
+    assert shown == [["text", "label"], ["label", "text"], ["text", "label"]]
 
 
 def test_above_the_film_stands_what_the_last_held_out_measure_said(monkeypatch, tmp_path):

@@ -96,6 +96,14 @@ def test_a_browser_that_takes_nothing_leaves_a_session_with_its_last_changes(bro
     assert browser.told()["changes"] == [["6", "1"], ["7", "1"], ["8", "1"]]
 
 
+def test_a_browser_that_refuses_says_so_until_it_takes_something(browser):
+    THINGS.ask()
+    browser.says(refused=True)
+    assert THINGS.is_refused()
+    browser.says(kept=[], changes=[])
+    assert not THINGS.is_refused()
+
+
 def test_two_things_of_one_browser_know_nothing_of_one_another(browser):
     others = browser_store.BrowserStore("others", 3, lambda key, text: True)
     THINGS.put("a", "1")

@@ -49,7 +49,7 @@ def test_a_model_that_others_pushed_out_is_made_again(engine):
 def test_a_model_whose_run_is_gone_says_so(engine, tmp_path, tiny_bert):
     gone, base = RunFolder(tmp_path / "gone"), load_model(tiny_bert)
     state.keep_own(made("mine:topic"), again=lambda: epoch_model(gone, 0, base, "mine:topic"))
-    with pytest.raises(LoadError, match="train it again"):
+    with pytest.raises(LoadError, match="has to be trained again"):
         state._loaded("mine:topic")
 
 
@@ -74,6 +74,13 @@ def test_what_was_made_is_lent_and_what_was_only_loaded_is_not(engine):
     state.borrow(lent)
     assert state.own_models() == {"mine:topic": ("classify",)}
     assert state._loaded("mine:topic").name == "mine:topic"
+
+
+def test_a_teacher_who_reloaded_lends_again_what_the_engine_still_had(engine):
+    state.keep_own(made("mine:topic"))  # loaded by the name in the address, before the room is taken back
+    assert state.lend(["mine:topic"]) == {}
+    state.borrow({"mine:topic": state.Lent(("classify",), lambda: made("mine:topic"))})
+    assert list(state.lend(["mine:topic"])) == ["mine:topic"]
 
 
 def test_what_one_has_is_not_borrowed_once_more(engine):

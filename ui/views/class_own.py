@@ -23,6 +23,7 @@ MOST_IN_CODE = 900
 def show() -> None:
     """The lesson, then what it is made with; only the steps of one that somebody else made."""
     lesson, kept = own_lesson.opened(), own_lesson.kept()
+    lesson = own_lesson.follow_tabs(lesson)
     words, is_mine = words_of("class")["own"], own_lesson.is_mine(lesson, kept)
     draw(heading(lesson.name), "" if lesson.steps else small(words["empty"]))
     for n in range(1, len(lesson.steps) + 1):
@@ -115,7 +116,10 @@ def _name(lesson: OwnLesson, key: str) -> None:
 
 def _append(lesson: OwnLesson, view: View) -> None:
     step = own_lesson.step_here(st.session_state["_plan_do"], st.session_state["_plan_notice"], view)
-    own_lesson.change(lesson, steps=(*lesson.steps, step))
+    before = own_lesson.now(lesson).steps
+    if before and before[-1].view == step.view and not (step.do or step.notice):
+        return  # the second click of two, on a form that the first has emptied
+    own_lesson.change(lesson, steps=(*before, step))
 
 
 # --- to others, and for later ------------------------------------------------
@@ -128,6 +132,8 @@ def _hand_out(lesson: OwnLesson, words: dict[str, Any]) -> None:
     query = urlencode({"view": own_lesson.VIEW, going.PLAN: own_lesson.pack(lesson)})
     link = f"{base_address()}class?{query}"
     draw(heading("The link", 3), small(words["link"]))
+    if own_lesson.is_kept_nowhere():
+        notices.note(words["not_kept"])
     st.code(link, language=None, wrap_lines=True)
     say_if_local(link)
     draw(qr_code(link, "This lesson") if len(link) <= MOST_IN_CODE else small(words["no_code"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import streamlit as st
 
 from bert_core.training.live import tables
@@ -36,23 +38,26 @@ def upload() -> dict[str, str]:
                      "on this server while you are here and is removed afterwards.")
         return {}
     try:
-        table = tables.read_table(file.getvalue())
-        return chosen_files(table)
+        raw = file.getvalue()
+        return chosen_files(tables.read_table(raw), zlib.crc32(raw))
     except ValueError as problem:
         notices.problem(f"This table can't be used: {problem}.")
         return {}
 
 
-def chosen_files(table: tables.Table) -> dict[str, str]:
+def chosen_files(table: tables.Table, file: int) -> dict[str, str]:
     """Ask for the columns, say what was found, and split.
+
+    Args:
+        file: number of it; what was chosen of another one, whose columns may have the same names, is not meant here.
 
     Raises:
         ValueError: the columns hold no task.
     """
     first, second = st.columns(2)
     texts, labels = tables.likely_columns(table)
-    text = first.selectbox("Column of texts", table.columns, index=texts, key="column_text")
-    label = second.selectbox("Column of labels", table.columns, index=labels, key="column_label")
+    text = first.selectbox("Column of texts", table.columns, index=texts, key=f"column_text_{file}")
+    label = second.selectbox("Column of labels", table.columns, index=labels, key=f"column_label_{file}")
     chosen = tables.choose_columns(table, text, label, state.loaded(FinetuneSpec.base).tokenizer)
     if tables.lacks_header(label, chosen):
         notices.note("The first line was read as the header. If it is a sentence with its label, add a header line.")
