@@ -199,10 +199,8 @@ def test_tour_is_offered_once_and_walks_the_pages(new_visitor):
 
 def test_a_term_tells_its_meaning_on_focus(new_visitor):
     visitor = new_visitor(width=390, scheme="dark")
-    page = visitor.open("masking")
-    box = page.locator("details:has(.bw-term)").first
-    box.locator("summary").click()
-    term = box.locator(".bw-term").first
+    page = visitor.open("embeddings")
+    term = page.locator("details[open] .bw-term").first
     expect(term).to_be_visible()
     expect(term.locator(".bw-tip")).to_be_hidden()
     term.focus()

@@ -155,7 +155,7 @@ def test_the_focus_stays_where_it_is_when_the_page_turns_dark_or_narrow(visitor,
 def test_a_page_with_a_sentence_of_its_own_keeps_the_shared_one_within_reach(visitor, name):
     page = visitor.open(name)
     field = page.get_by_label("Sentence", exact=True)
-    row = page.locator('[data-testid="stHorizontalBlock"]:has(> * .st-key-text)')
+    row = page.locator('[data-testid="stLayoutWrapper"]:has(> [data-testid="stHorizontalBlock"] > * .st-key-text)')
     assert row.evaluate("one => one.getBoundingClientRect().height") <= 1
     tab_to(page, "^input .*Sentence$")
     assert row.evaluate("one => one.getBoundingClientRect().height") > 40
