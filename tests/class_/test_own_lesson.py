@@ -272,6 +272,14 @@ def test_the_title_s_field_has_the_lesson_s_title_after_back():
     assert next(field for field in at.text_input if field.label == "Title").value == "Dogs"
 
 
+def test_a_browser_that_keeps_nothing_is_said_beside_the_link():
+    at = back_in_class(visit("masking", text=BARKED))
+    add(at, "Read.")
+    assert "it is the only copy" not in said(at)
+    at.session_state["_store_refused_own_lessons"] = True
+    assert "it is the only copy of the lesson" in said(at.run())
+
+
 def test_a_page_that_has_its_own_sentence_is_named_without_the_shared_one():
     at = back_in_class(visit("pretrain", text=BARKED))
     assert "You looked at Pre-train" in said(at)
