@@ -181,4 +181,4 @@ def test_train_hands_the_focus_to_cancel_and_its_line_is_not_read_at_every_chang
     page.keyboard.press("Enter")
     becomes(page, lambda: focused_name(page), "Train")
     expect(said).to_contain_text(re.compile("Stopped|Cancelled|before it began"))
-    assert said.text_content() == line.text_content()
+    holds(page, lambda: said.text_content() == line.text_content())
