@@ -19,6 +19,7 @@ def is_in_sight(page: Page, what: Locator) -> bool:
 
 def test_the_answers_stay_above_the_grid_that_changes_them(new_visitor):
     page = new_visitor().open("attention", view="Act")
+    holds(page, lambda: page.locator("canvas.att-grid").bounding_box()["y"] < 0.85 * 900)
     page.locator("canvas.att-grid").hover()
     page.mouse.wheel(0, 420)
     holds(page, lambda: page.locator("canvas.att-grid").bounding_box()["y"] < 450)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from bert_core.figures.attention import heads_payload
 from bert_core.figures.masking import place_title
@@ -36,7 +37,7 @@ def draw(here: Here) -> None:
     """Controls, the answers before and after, then the grid and the head under the change."""
     layers, heads = attention.sizes(here)
     can_act = isinstance(state.loaded(here.model).model, Model)
-    change = _change(here, layers, heads) if can_act else {}
+    change, place = _change(here, layers, heads) if can_act else ({}, None)
     if not can_act:
         notices.note(f"{here.model} runs through transformers, where no head or pair can be switched off: its answers "
                      "and its attention stand as they are. Choose a BERT, such as twin-bert, to change them.")
@@ -52,8 +53,8 @@ def draw(here: Here) -> None:
     elif not score:
         notices.note(f"{here.model} has no head that answers anything; its attention still stands below.")
     _say_gap(here, masked)
-    if can_act and blocks:
-        _sweep(here, change, _first(here, plain, judged), blocks[0])
+    if place and blocks:
+        _sweep(here, change, _first(here, plain, judged), blocks[0], place)
     layer, _ = attention.opened(here)
     mode = "act" if can_act else "look"
     header, arrays = heads_payload(changed, layer, attention.first_head(here.model)[1], mode=mode)
@@ -62,18 +63,24 @@ def draw(here: Here) -> None:
                      on_event=_receive(here, layers, heads))
 
 
-def _change(here: Here, layers: int, heads: int) -> dict[str, Any]:
-    """What is switched off: the window's control, and what the address names; fields of a TraceRequest."""
+def _change(here: Here, layers: int, heads: int) -> tuple[dict[str, Any], DeltaGenerator]:
+    """What is switched off: the window's control, and what the address names.
+
+    Returns:
+        Fields of a TraceRequest, and the place beside these controls for the sweep's switch.
+    """
     off, cut = heads_off(layers, heads), pairs_cut(len(here.encoding))
-    left, middle, right = st.columns([3.6, 3.8, 3.6], vertical_alignment="bottom")
+    left, middle, right = st.columns([3.5, 2.9, 4.2], vertical_alignment="bottom")
     with left:
         window = controls.choice("Window: a token sees others at most this far away", WINDOWS, "window", as_list=True)
     with middle:
         alone = controls.many("Feed-forward off in layer", [str(n + 1) for n in range(layers)], "fed")
     any_change = off or cut or alone or window != "none"
-    right.button("Undo all changes", on_click=undo, width="stretch", disabled=not any_change)
+    with right, st.container(horizontal=True, vertical_alignment="center"):
+        place = st.container(width="content")
+        st.button("Undo all changes", on_click=undo, disabled=not any_change)
     return {"heads_off": off, "cut": cut, "window": None if window == "none" else int(window),
-            "feed_forward_off": tuple(sorted(int(n) - 1 for n in alone))}
+            "feed_forward_off": tuple(sorted(int(n) - 1 for n in alone))}, place
 
 
 def changes_in_words(change: Mapping[str, Any], tokens: Sequence[str]) -> list[str]:
@@ -112,16 +119,21 @@ def _first(here: Here, plain: Trace, judged: Sequence[Trace]) -> tuple[str, Trac
     return "class", judged[0].request
 
 
-def _sweep(here: Here, change: Mapping[str, Any], first: tuple[str, TraceRequest], shown: Mapping[str, Any]) -> None:
+def _sweep(here: Here, change: Mapping[str, Any], first: tuple[str, TraceRequest], shown: Mapping[str, Any],
+           place: DeltaGenerator) -> None:
     """Each head off alone, for the first answer on the page.
 
     Args:
         shown: that answer's block.
+        place: where the switch stands.
     """
     layers, heads = attention.sizes(here)
     only_heads = not any(value not in ((), None) for name, value in change.items() if name != "heads_off")
-    attention_sweep.draw(*first, shown, change["heads_off"], only_heads,
-                         lambda message: _receive_heads(message, layers, heads))
+    with place:
+        is_on = controls.toggle(attention_sweep.SWITCH, "sweep")
+    if is_on:
+        attention_sweep.draw(*first, shown, change["heads_off"], only_heads,
+                             lambda message: _receive_heads(message, layers, heads))
 
 
 def _run(here: Here, masked: tuple[int, ...], change: Mapping[str, Any]) -> tuple[Trace, Trace, list[Trace]]:

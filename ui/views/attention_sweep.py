@@ -11,7 +11,7 @@ from bert_core.counting import counted
 from bert_core.figures.head_effects import effects_payload, in_words, together_in_words
 from bert_core.measures.head_effects import HeadEffects, each_head_off, longest
 from bert_core.trace import TraceRequest
-from ui import components, controls, notices, state
+from ui import components, notices, state
 
 SWITCH = "Which head matters?"
 
@@ -20,7 +20,7 @@ def draw(
     kind: str, asked: TraceRequest, shown: Mapping[str, Any], off: Sequence[tuple[int, int]], only_heads: bool,
     receive: Callable[[Mapping[str, Any]], None],
 ) -> None:
-    """The switch; below it the strongest heads in words, and all of them as a grid.
+    """The strongest heads in words, and all of them as a grid.
 
     Args:
         kind: of ablation.ANSWERS.
@@ -30,8 +30,6 @@ def draw(
         only_heads: nothing else is changed.
         receive: on_event of the grid; its message names the heads that are to be off, as `heads`.
     """
-    if not controls.toggle(SWITCH, "sweep"):
-        return
     if not _is_soon_enough(asked):
         return
     found = state.or_stop(lambda: _effects(asked, kind))
