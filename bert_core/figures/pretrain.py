@@ -96,11 +96,11 @@ def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) 
 
 
 def with_whole_names(figure: go.Figure) -> go.Figure:
-    """The figure with each name in as many lines of the legend as a phone needs for it, and room for them."""
-    for trace in figure.data:
-        lines = textwrap.wrap(trace.name, LONGEST_LINE)
+    """The figure with each name in as many lines of the legend as a phone needs for it, and room for all below it."""
+    names = [textwrap.wrap(trace.name, LONGEST_LINE) for trace in figure.data]
+    for trace, lines in zip(figure.data, names):
         trace.name = "<br>".join(lines)
-        figure.layout.height += LINE_HEIGHT * (len(lines) - 1)
+    figure.layout.height += LINE_HEIGHT * (sum(map(len, names)) - 1)
     return figure
 
 

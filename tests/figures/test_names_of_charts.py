@@ -26,8 +26,8 @@ def test_a_phone_shows_the_whole_name_of_a_run():
     runs = [pretrain.RunCurves(NAME, CURVES, before=before) for before in (False, True)]
     before, after = (pretrain.loss_figure(runs, [], 3) for _ in range(2))
     pretrain.with_whole_names(after)
-    further = sum(trace.name.count("<br>") for trace in after.data)
-    assert after.layout.height == before.layout.height + pretrain.LINE_HEIGHT * further
+    lines = sum(1 + trace.name.count("<br>") for trace in after.data)  # all of them above the curves
+    assert after.layout.height == before.layout.height + pretrain.LINE_HEIGHT * (lines - 1)
     for short, long in zip(after.data, before.data, strict=True):
         lines = short.name.split("<br>")
         assert " ".join(lines) == long.name

@@ -344,8 +344,10 @@ def test_pre_train_survives_any_link(parameters):
 def test_fine_tune_survives_any_link(parameters):
     app = visit("finetune", **parameters)
     assert not app.exception
-    train = app.button(key="train")
-    assert train.disabled == (parameters.get("task") == "Your own table")
+    train, has_no_table = app.button(key="train"), parameters.get("task") == "Your own table"
+    assert train.disabled == has_no_table
+    assert ("task yet: choose a table." in said(app)) == has_no_table
+    assert ("task yet: press Train." in said(app)) != has_no_table
 
 
 @pytest.mark.parametrize(("seconds", "said_so"), [

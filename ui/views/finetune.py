@@ -85,7 +85,8 @@ def buttons(run: RunView | None, spec: FinetuneSpec, files: dict[str, str]) -> N
                      disabled=spec.task == "own" and not files, on_click=begin, args=(spec, files),
                      help=finetune_table.TEACHERS if follows and spec.task == "own" else None)
     with line:
-        text = "" if drawn else "Nothing trained on this task yet" + (". " if follows else ": press Train. ")
+        next_step = "choose a table" if spec.task == "own" and not files else "press Train"
+        text = "" if drawn else "Nothing trained on this task yet" + (". " if follows else f": {next_step}. ")
         text += "Before: " if told and not drawn else ""
         text += f"{run_name(told.spec)}. {training.status_text(told.status)}" if told else ""
         mark = told.status.state if told else "none"
