@@ -24,10 +24,8 @@ export default function (component) {
   });
   const drawShares = () => {
     const look = theme(parentElement), { layer, head } = state.readers[0], at = chosenNow(shares, [layer, head]);
-    each(shares, state.readers, headsOf, (box, reader, n) => {
-      nameHeads(box, reader);
-      drawHeads(box, n, state, look, at, open);
-    });
+    each(shares, state.readers, headsOf, nameHeads);
+    state.readers.forEach((_, n) => drawHeads(shares.children[n], n, state, look, at, open)); // once all have their width
   };
   const move = (row) => {
     if (row === view.row) return;

@@ -143,7 +143,7 @@ function readCell(readout, state, cell) {
   };
   const line = make("div", "bw-sum");
   for (const strip of state.strips.filter((s) => s !== "output")) {
-    if (strip === "sum") line.append(make("span", "bw-sign", "="));
+    if (strip === "sum") line.append(make("span", "bw-break"), make("span", "bw-sign", "="));
     else if (strip !== "token") line.append(make("span", "bw-sign", "+"));
     line.append(term(strip));
   }

@@ -148,5 +148,6 @@ def attention_figure(trace: Trace) -> go.Figure:
     theme.style(figure, x="to (last layer, mean of heads)", y="from", height=540)
     every = {"type": "category", "constrain": "domain", "dtick": math.ceil(len(names) / MOST_NAMED)}
     every["tickfont"] = {"size": 15 if len(names) <= 16 else 12}
-    square = {"autorange": "reversed", "showgrid": False, "scaleanchor": "x"}  # as every such map
+    square = {"autorange": "reversed", "showgrid": False, "scaleanchor": "x",  # as every such map
+              "constraintoward": "top"}  # what a phone's width leaves of the height lies below it
     return theme.put(figure, yaxis=square | every, xaxis={"tickangle": -60, "title": {"standoff": 12}, **every})

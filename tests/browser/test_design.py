@@ -109,6 +109,7 @@ def test_the_first_maps_of_masks_and_heads_are_on_the_first_screen_and_the_heads
     heads = page.locator(".cmp-heads")
     tops = {round(heads.nth(n).bounding_box()["y"]) for n in range(4)}
     assert len(tops) == 1
+    assert len({heads.nth(n).evaluate("grid => grid.height") for n in range(4)}) == 1  # their letters are one size
     page.locator(".cmp-fold summary").click()
     expect(heads.first).not_to_be_visible()
 

@@ -85,6 +85,9 @@ def test_a_phone_begins_the_picture_sooner_and_breaks_no_sum(new_visitor):
     terms = page.locator(".bw-sum .bw-term")
     expect(terms).to_have_count(5)
     holds(page, lambda: [box(one)["top"] == box(terms.first)["top"] for one in terms.all()] == [True] * 3 + [False] * 2)
+    equals = page.locator(".bw-sign", has_text="=")
+    assert box(equals)["top"] > box(terms.first)["bottom"]
+    assert box(equals)["right"] < box(terms.nth(3))["left"]
     visitor.fits()
 
 
@@ -95,6 +98,12 @@ def test_nothing_empty_stands_above_a_picture(visitor):
     page = visitor.open("pretrain")
     lead, first = page.locator(".bw-lead"), page.locator(".st-key-experiment")
     holds(page, lambda: box(first)["top"] - box(lead)["bottom"] < 30)
+    line, bar = page.locator(".bw-result[data-state]"), page.get_by_test_id("stProgress")
+    assert box(bar)["bottom"] - box(line)["bottom"] < 20
+    page.set_viewport_size({"width": 390, "height": 844})
+    buttons = [page.locator(f".st-key-{key} button") for key in ("play", "step", "reset")]
+    holds(page, lambda: len({round(box(one)["top"]) for one in buttons}) == 1)
+    visitor.fits()
 
 
 def test_three_maps_stand_whole_on_a_laptops_first_screen_and_names_of_lists_in_one_line(visitor):

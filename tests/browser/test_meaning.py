@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from bert_core import TraceRequest, load_engine
 from bert_core.measures.meaning import first_occurrences
 from bert_core.measures.similarity import cosine_to
-from tests.browser.waiting import becomes
+from tests.browser.waiting import becomes, holds
 from tests.cases import quick_are
 from ui.views.task_models import examples
 
@@ -50,6 +50,11 @@ def test_a_typed_sentence_joins_its_sense(visitor):
 def test_a_sentence_without_the_word_is_told_so(visitor):
     visitor.open("meaning", text="Nothing here.", word="bat")
     expect(visitor.page.get_by_text("Your sentence has no “bat”")).to_be_visible()
+    field = visitor.page.get_by_label("More sentences, one a line")
+    empty = field.evaluate("field => field.clientHeight")
+    assert empty < 60  # a line
+    field.fill("One bat.\nTwo bats.\nThree bats.")
+    holds(visitor.page, lambda: field.evaluate("field => field.clientHeight") > empty + 30)
 
 
 @pytest.mark.parametrize("width", quick_are(1, [390, 1440]))

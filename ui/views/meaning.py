@@ -147,8 +147,12 @@ def _neighbours(title: str, found: list[Neighbour]) -> None:
 
 def draw_sentences(here: Here) -> None:
     """Three cosine matrices of whole sentences: [CLS], mean of tokens, static mean."""
-    own = controls.lines("Sentences, one a line", "compare_lines", MOST_CHARACTERS,
-                         "Empty: eight shipped sentences.")[:MOST_LINES]
+    left, right = st.columns([2, 1], gap="medium")
+    with left:
+        own = controls.lines("Sentences, one a line", "compare_lines", MOST_CHARACTERS,
+                             "Empty: eight shipped sentences.")[:MOST_LINES]
+    with right:
+        layer = layer_of(state.loaded(here.model).config.num_hidden_layers)
     wanted = (here.text, here.pair, *(own or examples("meaning")["similarity"]))
     sentences = list(dict.fromkeys(text for text in wanted if text and text.strip()))[:MOST_SENTENCES]
     traces = state.traces([here.request(text=text, pair=None, parts=PARTS) for text in sentences])
@@ -156,7 +160,6 @@ def draw_sentences(here: Here) -> None:
     if not kept:
         say("These sentences have special tokens only; type one that has words.", strong=True)
         return
-    layer = layer_of(traces[0].config.num_hidden_layers)
     names = [str(n + 1) for n in range(len(kept))]
     titles = _vectors(here)
     for place, (kind, title) in zip(st.columns(len(titles), gap="small"), titles.items()):
