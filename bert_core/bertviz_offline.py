@@ -34,13 +34,14 @@ class TooLong(ValueError):
     """The input has more tokens than the view can bear."""
 
 
-def page(trace: Trace, view: str, layer: int = 0, head: int = 0) -> str:
+def page(trace: Trace, view: str, layer: int = 0, head: int = 0, scale: float = 1.0) -> str:
     """One of bertviz's views as a whole HTML page, on a light background.
 
     Args:
         trace: with PARTS[view].
         view: of LIMITS.
         layer, head: opened first, 0-based.
+        scale: how many times as large as bertviz draws it.
 
     Raises:
         TooLong: more tokens than LIMITS[view].
@@ -52,7 +53,7 @@ def page(trace: Trace, view: str, layer: int = 0, head: int = 0) -> str:
         raise TooLong(f"bertviz's {view.lower()} bears {LIMITS[view]} tokens; this input has {len(trace)}. "
                       "The other views of this page take any length.")
     body = _MAKERS[view](trace, layer, head)
-    return _frame(_clean(body))
+    return _frame(_clean(body), scale)
 
 
 def height(trace: Trace, view: str) -> int:
@@ -159,8 +160,9 @@ def _libraries() -> str:
     return "".join(f"<script>{text}\n</script>" for text in (*texts, SHIM))
 
 
-def _frame(body: str) -> str:
+def _frame(body: str, scale: float) -> str:
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>bertviz</title>'
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-            "<style>html{background:#fff;color:#111;color-scheme:light;forced-color-adjust:none}body{margin:8px}</style>"
+            "<style>html{background:#fff;color:#111;color-scheme:light;forced-color-adjust:none}"
+            f"body{{margin:8px;zoom:{scale:g}}}</style>"
             f"{_libraries()}</head><body>{body}</body></html>")

@@ -45,6 +45,7 @@ def test_nothing_is_fetched_and_equal_input_gives_equal_pages(trace, view):
     assert "default-src 'none'" in page
     assert page == offline.page(trace, view)
     assert offline.height(trace, view) > 200
+    assert offline.page(trace, view, scale=1.25) == page.replace("zoom:1}", "zoom:1.25}") != page
 
 
 def test_text_that_would_end_the_script_does_not(trace):

@@ -330,10 +330,11 @@ def test_512_tokens_open_exactly_on_demand(visitor, engine):
 
 @pytest.mark.parametrize("view", quick_are(1, ["Head view", "Model view", "Neuron view"]))
 def test_bertviz_draws_with_no_network(visitor, view):
-    page = visitor.open("attention", text=TEXT, view="bertviz", bertviz=view)
+    page = visitor.open("attention", text=TEXT, view="bertviz", bertviz=view, present=1)
     frame = page.frame_locator("iframe")
     expect(frame.locator("#bertviz-view svg").first).to_be_visible(timeout=PATIENCE)
     holds(page, lambda: frame.locator("#bertviz-view svg line, #bertviz-view svg rect").count() > 100)
+    assert frame.locator("html").evaluate("root => root.scrollHeight <= root.clientHeight")  # large, and whole
 
 
 @pytest.mark.parametrize("scheme", quick_are(1, ["light", "dark"]))

@@ -29,6 +29,13 @@ def test_charts_grow_with_the_presenters_type_and_shrink_back():
     assert layout_of(at.run())["xaxis"]["tickfont"]["size"] == 15
 
 
+def test_bertviz_grows_with_it():
+    usual, large = (visit("attention", view="bertviz", **mode).get("iframe")[0].proto
+                    for mode in ({}, {"present": "1"}))
+    assert "zoom:1}" in usual.srcdoc
+    assert f"zoom:{23 / 18:g}}}" in large.srcdoc
+
+
 def test_an_enlarged_figure_keeps_its_numbers_and_marks():
     figure = go.Figure(go.Scatter(x=[1, 2], y=[3, 4], text=["a", "b"], textfont={"size": 10}, marker={"size": 9}))
     larger = theme.enlarge(theme.style(figure, "x", "y"), 1.5)
