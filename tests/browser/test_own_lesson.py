@@ -62,6 +62,7 @@ def test_a_teacher_puts_a_lesson_together_and_a_student_goes_through_it(new_visi
     expect(page.locator(".bw-step")).to_have_count(2)
     expect(page.get_by_role("button", name="Change")).to_have_count(2)
     beside.get_by_role("button", name="Open “Dogs at night”").click()
+    expect(beside.get_by_label("Title", exact=True)).to_have_value("Dogs at night")  # not the empty one's field
     beside.get_by_label("Title", exact=True).fill("Dogs by day")
     beside.get_by_label("Title", exact=True).press("Enter")
     expect(page.get_by_role("heading", name="Dogs by day")).to_be_visible()  # the same lesson in another tab
