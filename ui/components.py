@@ -111,6 +111,11 @@ def mount(
     _renderer(name, isolated)(key=f"c_{key}", data=data, height=height, on_event_change=receive)
 
 
+def charts_wanted() -> Charts:
+    """How large this session draws its charts."""
+    return st.session_state.get(CHARTS, Charts())
+
+
 def chart(figure: Any, key: str, shows: tables.Numbers | str) -> None:
     """Draw a plotly figure as wide as the page, without its tool bar.
 
@@ -118,7 +123,7 @@ def chart(figure: Any, key: str, shows: tables.Numbers | str) -> None:
         shows: what it shows, for who has no pointer: its numbers, as a table behind a disclosure, whose caption is
             the chart's name; or the name alone, where the page has the numbers elsewhere.
     """
-    wanted = st.session_state.get(CHARTS, Charts())
+    wanted = charts_wanted()
     shown = theme.enlarge(theme.on_page(figure, ink()), wanted.scale, wanted.highest)
     shown.update_layout(
         autotypenumbers="strict",  # "12" among words is a word; Streamlit drops the template that says so

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Visitor
 from tests.browser.test_rooms import go_to
+from tests.browser.waiting import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
 
 
-def add(teacher: Visitor, do: str, notice: str) -> None:
+def add(page: Page, do: str, notice: str) -> None:
     """The view that was on screen last, as the next step."""
-    page, run = teacher.page, teacher.run_number()
     page.get_by_role("radio", name="Your lesson").click()
     page.get_by_label("To do", exact=True).fill(do)
     page.get_by_label("To notice", exact=True).fill(notice)
     page.get_by_role("button", name="Add as step").dblclick()  # one step, whoever is in a hurry
     expect(page.locator(".bw-step").filter(has_text=do)).to_be_visible()
-    teacher.after(run)  # what stands below the steps, the link to them, comes later than they do
+    settle(page)  # what stands below the steps, the link to them, comes later than they do
 
 
 def test_a_teacher_puts_a_lesson_together_and_a_student_goes_through_it(new_visitor):
     teacher, student = new_visitor(), new_visitor(width=390, scheme="dark")
     page = teacher.open("masking", text="The dog [MASK] all night.")
     go_to(teacher, "Class")
-    add(teacher, "Read the guesses.", "It *barks*.")
+    add(page, "Read the guesses.", "It *barks*.")
     page.get_by_label("Title", exact=True).fill("Dogs at night")
     page.get_by_label("Title", exact=True).press("Enter")
     expect(page.get_by_role("heading", name="Dogs at night")).to_be_visible()
     go_to(teacher, "Tokens")
     teacher.type("Unbelievable kittens.")
     go_to(teacher, "Class")
-    add(teacher, "Count the pieces.", "Eight.")
+    add(page, "Count the pieces.", "Eight.")
     link = page.get_by_test_id("stCode").inner_text().strip()
 
     student.page.goto(link)

@@ -53,7 +53,7 @@ def draw(here: Here) -> None:
     elif not score:
         notices.note(f"{here.model} has no head that answers anything; its attention still stands below.")
     _say_gap(here, masked)
-    if place and blocks:
+    if place is not None and blocks:
         _sweep(here, change, _first(here, plain, judged), blocks[0], place)
     layer, _ = attention.opened(here)
     mode = "act" if can_act else "look"

@@ -14,7 +14,7 @@ def draw(here: Here) -> None:
     """One of bertviz's views in a frame, or why it can't be drawn of this model or at this length."""
     which = controls.choice("bertviz", list(bertviz_offline.LIMITS), "bertviz", hide_label=True)
     layer, head = attention.opened(here)
-    scale = st.session_state.get(components.CHARTS, components.Charts()).scale  # a presenter's, as of every chart
+    scale = components.charts_wanted().scale
     trace = state.trace(here.request(parts=bertviz_offline.PARTS[which]))
     try:
         page = bertviz_offline.page(trace, which, layer, head, scale)
