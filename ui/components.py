@@ -123,14 +123,28 @@ def chart(figure: Any, key: str, shows: tables.Numbers | str) -> None:
         shows: what it shows, for who has no pointer: its numbers, as a table behind a disclosure, whose caption is
             the chart's name; or the name alone, where the page has the numbers elsewhere.
     """
-    wanted = charts_wanted()
-    shown = theme.enlarge(theme.on_page(figure, ink()), wanted.scale, wanted.highest)
-    shown.update_layout(
-        autotypenumbers="strict",  # "12" among words is a word; Streamlit drops the template that says so
-        meta={"name": shows if isinstance(shows, str) else shows.caption})  # ready.charts.js reads it
-    st.plotly_chart(shown, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
+    name = shows if isinstance(shows, str) else shows.caption
+    draw(made_ready(figure, name, ink(), charts_wanted()), key)
     if not isinstance(shows, str):
         tables.show(shows)
+
+
+def made_ready(figure: Any, name: str, ink: str, wanted: Charts) -> Any:
+    """A plotly figure as a page draws it, which sessions with the same ink and the same wishes may share.
+
+    Args:
+        name: for who has no pointer.
+        ink: colour of the page's text.
+    """
+    shown = theme.enlarge(theme.on_page(figure, ink), wanted.scale, wanted.highest)
+    return shown.update_layout(
+        autotypenumbers="strict",  # "12" among words is a word; Streamlit drops the template that says so
+        meta={"name": name})  # ready.charts.js reads it
+
+
+def draw(ready: Any, key: str) -> None:
+    """Draw a figure of `made_ready`, which stays as it is."""
+    st.plotly_chart(ready, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
 
 
 def ink() -> str:

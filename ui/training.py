@@ -13,8 +13,9 @@ from bert_core.training.live.folder import RUN_ID, RunFolder, Status
 from bert_core.training.live.specs import Spec, from_json
 from ui import going, notices, rooms, settings, state, visitors
 
-#: Seconds between two looks at a run that goes on, and at one that is paused: another tab, or its owner, may play it.
-TICK, SLOW_TICK = 1.5, 5.0
+#: Seconds between two looks at an own run that goes on, at another's, which a whole class may be watching, and at one
+#: that is paused: another tab, or its owner, may play it.
+TICK, WATCHED_TICK, SLOW_TICK = 1.5, 3.0, 5.0
 #: The room for which this session's own runs rest.
 _RESTED = "_rested_for"
 #: What `close` has to close.
@@ -162,7 +163,9 @@ def pace(run: RunView | None) -> float | None:
     """Seconds until a page must look at the run again; None for one that has ended, or none."""
     if run is None or run.status.ended:
         return None
-    return SLOW_TICK if run.status.state == "paused" else TICK
+    if run.status.state == "paused":
+        return SLOW_TICK
+    return TICK if run.own else WATCHED_TICK
 
 
 def above() -> DeltaGenerator:

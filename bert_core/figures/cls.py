@@ -48,7 +48,7 @@ def probe_figure(probe: Probe, reading: Array) -> go.Figure:
         x=x, y=reading, name=f"this sentence: probability of “{probe.labels[1]}”", mode="lines+markers",
         line={"color": theme.BOTH_WAYS, "width": 4}, marker={"size": 10},
         hovertemplate="layer %{x}: %{y:.1%} " + probe.labels[1] + "<extra></extra>")
-    figure.add_hline(y=0.5, line={"color": theme.NEUTRAL, "width": 1}, opacity=0.6)
+    theme.mark(figure, "y", 0.5, line={"color": theme.NEUTRAL, "width": 1}, opacity=0.6)
     theme.style(figure, "layer", "probability; share right", height=400)
     return theme.put(figure, xaxis={"type": "category"}, yaxis={"range": [-0.02, 1.02], "tickformat": ".0%"})
 

@@ -82,7 +82,8 @@ def surprise_figure(found: Sequence[Surprise], chosen: Sequence[int] = ()) -> go
         )
     for n, place in enumerate(found[0].places):
         if place in chosen:
-            figure.add_vrect(x0=n - 0.5, x1=n + 0.5, fillcolor=theme.MASK, opacity=0.2, line_width=0, layer="below")
+            theme.mark(figure, "x", n - 0.5, n + 0.5, fillcolor=theme.MASK, opacity=0.2, line={"width": 0},
+                       layer="below")
     theme.style(figure, "token", "surprise, nats", 440)
     return theme.put(figure, showlegend=True, yaxis={"rangemode": "tozero"},
                      xaxis={"type": "category", "tickangle": -45})
@@ -111,7 +112,7 @@ def pairs_figure(parts: Mapping[str, Mapping[str, Tally]], looks: Mapping[str, s
             customdata=[[tally.right, tally.count] for tally in some],
             hovertemplate="%{y}<br>%{x:.0%}: %{customdata[0]} of %{customdata[1]}" f"<extra>{escape(model)}</extra>",
         )
-    figure.add_vline(x=0.5, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
+    theme.mark(figure, "x", 0.5, line={"color": theme.NEUTRAL, "dash": "dot", "width": 1.5})
     theme.style(figure, "judged right (dotted: guessing)", "", 160 + 34 * len(kinds))
     return theme.put(figure, xaxis={"range": [0, 1.04], "tickformat": ".0%"},
                      yaxis={"autorange": "reversed", "type": "category"}, scattermode="group", scattergap=0.5)

@@ -39,7 +39,7 @@ def work_figure(config: BertConfig) -> go.Figure:
     _log_axes(figure, config)
     for at, label, side in zip(crossover(config), (" n = I", "n = I − 2D "), ("left", "right")):
         if LENGTHS[0] < at < LENGTHS[-1]:
-            figure.add_vline(x=at, line={"dash": "dot", "width": 1.5, "color": theme.NEUTRAL})
+            theme.mark(figure, "x", at, line={"dash": "dot", "width": 1.5, "color": theme.NEUTRAL})
             figure.add_annotation(x=np.log10(at), y=0.02, yref="paper", text=label, showarrow=False, xanchor=side,
                                   yanchor="bottom", font={"size": 15})
     return figure
@@ -68,7 +68,7 @@ def _log_axes(figure: go.Figure, config: BertConfig) -> go.Figure:
               yaxis={"type": "log", "dtick": 1, "tickformat": ","})
     end = config.max_tokens
     if LENGTHS[0] < end < LENGTHS[-1]:
-        figure.add_vrect(x0=end, x1=LENGTHS[-1], fillcolor=theme.NEUTRAL, opacity=0.12, line_width=0)
+        theme.mark(figure, "x", end, LENGTHS[-1], fillcolor=theme.NEUTRAL, opacity=0.12, line={"width": 0})
         figure.add_annotation(x=np.log10(end), y=0.98, yref="paper", text=f"positions end at {end} ",
                               showarrow=False, xanchor="right", yanchor="top", font={"size": 15})
     return figure

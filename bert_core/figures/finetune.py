@@ -74,8 +74,8 @@ def accuracy_figure(
                            line={"color": WAY_COLOURS[run.way], "width": 3}, marker={"size": 7},
                            customdata=run.epochs, hovertemplate="after epoch %{customdata}: %{y:.1%}")
     for name, value in named_levels(baselines, unread):
-        figure.add_hline(y=value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
-                         annotation={"text": name, "font": {"size": 15}}, annotation_position="bottom right")
+        theme.mark(figure, "y", value, line={"color": theme.NEUTRAL, "dash": "dash", "width": 1.5},
+                   text={"text": name, "font": {"size": 15}, "yanchor": "top"})
     theme.style(figure, x="epochs, later ones closer together", y="right on the test set", height=400)
     end, ticks = float(along(epochs)), [n for n in EPOCH_TICKS if n <= epochs]
     return theme.put(figure, yaxis={"range": [0, 1.04], "tickformat": ".0%"},

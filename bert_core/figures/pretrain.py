@@ -14,6 +14,9 @@ from bert_core.figures import theme
 LEVEL_COLOUR = theme.NEUTRAL
 #: Steps that a running average goes back, the newest among them.
 AVERAGED = 20
+#: Points of a curve that has a value for every step: about as many as a chart has pixels. Whoever watches a run is sent
+#: its curves at every look. Of the longest run no step is left out of both its neighbours' running averages.
+MOST_POINTS = 400
 #: Characters of a run's name in a line of the legend, what a phone's chart holds; and pixels of a further line.
 LONGEST_LINE, LINE_HEIGHT = 38, 20
 
@@ -59,12 +62,18 @@ def smooth(values: np.ndarray) -> np.ndarray:
     """(S,) mean of the last AVERAGED steps, at first of as many as there are; gaps (no pair in the step) stay out."""
     finite = np.isfinite(values)
     total, count = _of_window(np.where(finite, values, 0.0)), _of_window(finite)
-    return np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0)
+    return np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0).astype(np.float32)
 
 
 def _of_window(values: np.ndarray) -> np.ndarray:
     """(S,) sum of the last AVERAGED values at each."""
     return np.convolve(values.astype(np.float64), np.ones(AVERAGED))[: len(values)] if len(values) else np.zeros(0)
+
+
+def drawn_steps(done: int, steps: int) -> np.ndarray:
+    """(P,) the steps, from 1, that a curve shows: every n-th, so that MOST_POINTS do for all, and the newest."""
+    every = -(-steps // MOST_POINTS) or 1
+    return np.union1d(np.arange(1, done + 1, every), [done] if done else []).astype(np.int32)
 
 
 def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
@@ -75,9 +84,10 @@ def accuracy_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: i
         figure.add_scatter(x=curves["held_step"], y=curves["held_accuracy"], name=run.called(), mode="lines+markers",
                            line={**run.line, "width": 3}, marker={"size": 6},
                            hovertemplate="step %{x}: %{y:.1%}")
-    _add_levels(figure, levels, "bottom right")
+    _add_levels(figure, levels, "top")
     theme.style(figure, x="optimiser steps", y="hidden words guessed right", height=380)
-    return theme.put(figure, yaxis={"range": [0, 1], "tickformat": ".0%"}, xaxis={"range": [0, steps]})
+    return theme.put(figure, yaxis={"range": [0, 1], "tickformat": ".0%"}, xaxis={"range": [0, steps]},
+                     showlegend=True)  # also one run alone is named
 
 
 def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) -> go.Figure:
@@ -85,12 +95,13 @@ def loss_figure(runs: Sequence[RunCurves], levels: Sequence[Level], steps: int) 
     figure = go.Figure()
     for run in runs:
         loss = run.curves["loss"]
-        figure.add_scatter(x=np.arange(1, len(loss) + 1), y=smooth(loss), customdata=loss,
+        at = drawn_steps(len(loss), steps)
+        figure.add_scatter(x=at, y=smooth(loss)[at - 1], customdata=loss[at - 1],
                            name=run.called("training"), line={**run.line, "width": 1.2}, opacity=0.55,
                            hovertemplate="step %{x}: %{y:.2f} nats, this step alone %{customdata:.2f}")
         figure.add_scatter(x=run.curves["held_step"], y=run.curves["held_loss"], name=run.called("held out"),
                            line={**run.line, "width": 3}, hovertemplate="step %{x}: %{y:.2f} nats")
-    _add_levels(figure, levels, "top right")
+    _add_levels(figure, levels, "bottom")
     theme.style(figure, x="optimiser steps; training: running average", y="masked-LM loss (nats)", height=300)
     return theme.put(figure, yaxis={"rangemode": "tozero"}, xaxis={"range": [0, steps]})
 
@@ -109,7 +120,8 @@ def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, 
     figure, jumps = go.Figure(), curve != "lr"
     for run in runs:
         values = run.curves[curve]
-        figure.add_scatter(x=np.arange(1, len(values) + 1), y=smooth(values) if jumps else values, customdata=values,
+        at = drawn_steps(len(values), steps)
+        figure.add_scatter(x=at, y=(smooth(values) if jumps else values)[at - 1], customdata=values[at - 1],
                            name=run.called(), line={**run.line, "width": 2},
                            hovertemplate="step %{x}: %{y:.3g}" + ", this step alone %{customdata:.3g}" * jumps)
     theme.style(figure, x="optimiser steps" + "; running average" * jumps, y=title, height=240)
@@ -118,7 +130,7 @@ def small_figure(runs: Sequence[RunCurves], curve: str, title: str, steps: int, 
                      xaxis={"range": [0, steps]})
 
 
-def _add_levels(figure: go.Figure, levels: Sequence[Level], where: str) -> None:
+def _add_levels(figure: go.Figure, levels: Sequence[Level], anchor: str) -> None:
     for level in levels:
-        figure.add_hline(y=level.value, line={"color": LEVEL_COLOUR, "dash": "dash", "width": 1.5},
-                         annotation={"text": level.name, "font": {"size": 15}}, annotation_position=where)
+        theme.mark(figure, "y", level.value, line={"color": LEVEL_COLOUR, "dash": "dash", "width": 1.5},
+                   text={"text": level.name, "font": {"size": 15}, "yanchor": anchor})

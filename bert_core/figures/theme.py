@@ -139,6 +139,26 @@ def put(figure: go.Figure, **parts: Any) -> go.Figure:
     return figure
 
 
+def mark(figure: go.Figure, axis: str, at: float, to: float | None = None, text: dict[str, Any] | None = None,
+         **look: Any) -> go.Figure:
+    """Draw a line, or a band, across the whole picture: what plotly's add_hline, add_vrect and so on do, in a tenth of
+    their time.
+
+    Args:
+        axis: 'x' or 'y', on which it stands.
+        at, to: where, in the axis's own units; a band ends at `to`.
+        text: of a line on y, an annotation at its right end: its text, font and yanchor.
+        look: of the shape: line, fillcolor, opacity, layer.
+    """
+    along, end = "y" if axis == "x" else "x", at if to is None else to
+    place = {f"{axis}ref": axis, f"{along}ref": f"{along} domain"}
+    shape = {"type": "line" if to is None else "rect", f"{axis}0": at, f"{axis}1": end, f"{along}0": 0, f"{along}1": 1}
+    figure.layout.shapes += ({**shape, **place, **look},)
+    if text is not None:
+        figure.layout.annotations += ({"x": 1, "y": at, "xanchor": "right", "showarrow": False, **place, **text},)
+    return figure
+
+
 def _joined(given: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
     """A part of a layout with what is said of it, parts of parts included."""
     return given | {name: _joined(given.get(name, {}), part) if isinstance(part, dict) else part

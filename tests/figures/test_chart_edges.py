@@ -104,6 +104,25 @@ def test_the_first_step_of_a_loss_is_step_1():
     assert (list(small.data[0].x), list(small.data[0].y)) == ([1, 2], [1.0, 1.5])
 
 
+@pytest.mark.parametrize(("done", "steps", "every"), [(300, 300, 1), (57, 3000, 8), (2601, 3000, 8), (6000, 6000, 15)])
+def test_a_long_run_is_drawn_by_some_of_its_steps_and_the_newest(done, steps, every):
+    at = pretrain.drawn_steps(done, steps)
+    assert len(at) <= pretrain.MOST_POINTS + 1
+    assert list(at) == sorted({*range(1, done + 1, every), done})
+    assert every <= pretrain.AVERAGED, "each step is in the average of one that is drawn"
+    values = np.random.default_rng(3).random(done).astype(np.float32)
+    run = pretrain.RunCurves("now", {"loss": values, "gradient": values, "held_step": [0], "held_loss": [5.0]})
+    for trace in (pretrain.loss_figure([run], [], steps).data[0],
+                  pretrain.small_figure([run], "gradient", "norm", steps).data[0]):
+        assert list(trace.x) == list(at)
+        assert list(trace.customdata) == list(values[at - 1])
+        assert list(trace.y) == list(pretrain.smooth(values)[at - 1])
+
+
+def test_a_run_that_has_done_no_step_draws_none():
+    assert list(pretrain.drawn_steps(0, 3000)) == []
+
+
 @pytest.mark.parametrize(("log", "kind", "mode"), [(True, "log", "normal"), (False, "linear", "tozero")])
 def test_small_curves_go_from_nought_unless_their_axis_has_none(log, kind, mode):
     run = pretrain.RunCurves("now", {"gradient": np.array([1.0, 2.0])})

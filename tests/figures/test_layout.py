@@ -41,6 +41,22 @@ def test_style_keeps_what_it_does_not_speak_of_and_reaches_every_axis():
     assert {both.yaxis.title.text, both.yaxis2.title.text} == {"y"}
 
 
+def test_marks_are_those_of_plotlys_own_methods():
+    line = {"dash": "dot", "color": "red", "width": 2}
+    own = _with_much_said()
+    own.add_vline(x=0.5, line=line)
+    own.add_hline(y=0.4, line=line, opacity=0.6)
+    own.add_vrect(x0=1, x1=2, fillcolor="red", opacity=0.2, line_width=0, layer="below")
+    for y, where in ((0.3, "top right"), (0.2, "bottom right")):
+        own.add_hline(y=y, line=line, annotation={"text": where, "font": {"size": 15}}, annotation_position=where)
+    marked = theme.mark(_with_much_said(), "x", 0.5, line=line)
+    theme.mark(marked, "y", 0.4, line=line, opacity=0.6)
+    theme.mark(marked, "x", 1, 2, fillcolor="red", opacity=0.2, line={"width": 0}, layer="below")
+    for y, where, anchor in ((0.3, "top right", "bottom"), (0.2, "bottom right", "top")):
+        theme.mark(marked, "y", y, line=line, text={"text": where, "font": {"size": 15}, "yanchor": anchor})
+    assert marked.to_plotly_json() == own.to_plotly_json()
+
+
 def test_a_charts_look_takes_none_of_plotlys_batches(monkeypatch):
     @contextlib.contextmanager
     def slow(figure):

@@ -88,11 +88,11 @@ def test_play_in_the_moment_of_an_edit_takes_the_text_as_it_was_checked_last(pre
 
 def test_a_page_looks_again_until_the_run_has_ended_also_while_it_is_paused():
     """Who watches from another tab or another desk sees it go on."""
-    def pace(state: str) -> float | None:
-        return training.pace(training.RunView("", None, PretrainSpec(), Status(state), own=False))
+    def pace(state: str, own: bool = True) -> float | None:
+        return training.pace(training.RunView("", None, PretrainSpec(), Status(state), own))
 
     assert pace("waiting") == pace("running") == training.TICK
-    assert training.TICK < pace("paused") < 10
+    assert training.TICK < pace("running", own=False) < pace("paused") == pace("paused", own=False) < 10
     assert [training.pace(None), *map(pace, ENDED)] == [None] * 4
 
 

@@ -218,7 +218,7 @@ def test_a_class_is_not_told_that_the_teachers_own_text_is_not_theirs(desk, show
 def test_only_runs_on_one_text_lie_over_one_another(desk, monkeypatch, texts, together):
     """Held-out words of two texts are two examinations: neither the curves nor the levels are the other's."""
     drawn = {}
-    monkeypatch.setattr(pretrain_curves.components, "chart", lambda figure, key, *_: drawn.update({key: figure}))
+    monkeypatch.setattr(pretrain_curves.components, "draw", lambda figure, key: drawn.update({key: figure}))
     ids = []
     for text in texts:
         files = {"text.txt": f"{text} fox runs. It sees the dog.\n\n" * 20} if text else {}
@@ -229,6 +229,21 @@ def test_only_runs_on_one_text_lie_over_one_another(desk, monkeypatch, texts, to
     words = said(visit("pretrain", over=ids[0], run=ids[1]))
     assert len(drawn["accuracy"].data) == 1 + together
     assert ("The run before learned from another text" in words) != together
+
+
+def test_who_looks_at_one_run_shares_its_charts_and_a_further_step_is_drawn_anew(desk, monkeypatch):
+    drawn, seen = {}, []
+    monkeypatch.setattr(pretrain_curves.components, "draw", lambda figure, key: drawn.update({key: figure}))
+    run = desk.start("teacher", PretrainSpec())
+    for done in (2, 2, 3):
+        curves = {name: np.ones(done, dtype=np.float32) for name in pretrain_curves.EMPTY}
+        desk.watch("teacher", run).set_arrays("curves", curves)
+        desk.watch("teacher", run).set_status(Status("paused", done, 3000))
+        visit("pretrain", run=run)
+        seen.append(dict(drawn))
+    assert len(seen[0]) == 5
+    assert all(figure is seen[0][key] is not seen[2][key] for key, figure in seen[1].items())
+    assert [seen[look]["loss"].data[0].x[-1] for look in (1, 2)] == [2, 3]
 
 
 def test_a_finished_run_is_found_again_by_a_new_tab_until_it_is_left(desk):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -19,6 +19,8 @@ from ui import components, controls, notices, tables
 from ui.training import RunView
 from ui.views import pretrain_runs
 
+#: The curves below: title, and whether the axis is logarithmic.
+SMALL = {"nsp_loss": ("NSP loss (nats)", False), "lr": ("learning rate", False), "gradient": ("gradient norm", True)}
 #: Pairs of a batch that are shown.
 SHOWN_PAIRS = 5
 EMPTY = {name: np.zeros(0, dtype=np.float32) for name in (
@@ -48,34 +50,66 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
         notices.note("The run before learned from another text: its numbers can't be compared with these, so it is "
                      "not drawn.")
         under = None
-    shown = [RunCurves(pretrain_runs.name_of(one.spec), one.folder.arrays("curves") or EMPTY, one.spec.causal, before)
-             for one, before in ((run, False), (under, True)) if one is not None]
+    runs = [one for one in (run, under) if one is not None]
+    shown = [RunCurves(pretrain_runs.name_of(one.spec), one.folder.arrays("curves") or EMPTY, one.spec.causal,
+                       before=one is under) for one in runs]
     if not any(len(one.curves["loss"]) for one in shown):  # no run, or one that still waits for the trainer
         notices.note("The curves begin with the first steps: words guessed right, losses, learning rate, gradient.")
         return
-    levels = (run or under).folder.values("levels") if run or under else None
-    steps = max([spec.steps, *(one.spec.steps for one in (run, under) if one)])
+    looks = tuple(Look(str(one.folder.path), one is under, len(seen.curves["loss"]), len(seen.curves["held_step"]))
+                  for one, seen in zip(runs, shown))
+    steps = max(spec.steps, *(one.spec.steps for one in runs))
+    drawn = charts(looks, runs[0].folder.values("levels"), steps, components.ink(), components.charts_wanted(), shown)
     left, right = st.columns([1.15, 1])
     with left:
-        figure = figures.accuracy_figure(shown, accuracy_levels(levels), steps)
-        figure.update_layout(showlegend=True)  # also one run alone is named
-        components.chart(figures.with_whole_names(figure), "accuracy", "Held-out words guessed right by step")
-        counts = (run or under).folder.values("scored") if run or under else None
+        components.draw(drawn["accuracy"], "accuracy")
+        counts = runs[0].folder.values("scored")
         if counts:
             st.html(f'<p class="bw-small">{what_is_scored(**counts)}</p>')
     with right:
-        figure = figures.loss_figure(shown, loss_levels(levels), steps)
-        components.chart(figures.with_whole_names(figure), "loss", "Loss by step")
-    thirds = st.columns(3)
-    kinds = (("nsp_loss", "NSP loss (nats)", False), ("lr", "learning rate", False),
-             ("gradient", "gradient norm", True))
-    for column, (curve, title, log) in zip(thirds, kinds):
+        components.draw(drawn["loss"], "loss")
+    for column, curve in zip(st.columns(3), SMALL):
         with column:
-            if curve == "nsp_loss" and not any(one.spec.nsp for one in (run, under) if one):
+            if curve == "nsp_loss" and not any(one.spec.nsp for one in runs):
                 notices.note("No NSP loss to draw: this run leaves it out.")
             else:
-                components.chart(figures.small_figure(shown, curve, title, steps, log), curve, f"{title} by step")
+                components.draw(drawn[curve], curve)
     numbers(shown)
+
+
+class Look(NamedTuple):
+    """How far a run has come: what its charts show.
+
+    Attributes:
+        run: its folder.
+        before: whether it lies under another.
+        steps, probes: how many steps it has done, and how often it was tried on held-out lines.
+    """
+
+    run: str
+    before: bool
+    steps: int
+    probes: int
+
+
+@st.cache_resource(show_spinner=False, max_entries=24)
+def charts(
+    looks: tuple[Look, ...], levels: dict[str, float] | None, steps: int, ink: str, wanted: components.Charts,
+    _shown: list[RunCurves],
+) -> dict[str, Any]:
+    """All curves of these runs as a page draws them: a class that looks at its teacher's run draws them once.
+
+    Args:
+        looks: what `_shown` holds.
+        levels: of the run's text.
+    """
+    accuracy = figures.accuracy_figure(_shown, accuracy_levels(levels), steps)
+    loss = figures.loss_figure(_shown, loss_levels(levels), steps)
+    drawn = {"accuracy": (figures.with_whole_names(accuracy), "Held-out words guessed right by step"),
+             "loss": (figures.with_whole_names(loss), "Loss by step")}
+    for curve, (title, log) in SMALL.items():
+        drawn[curve] = figures.small_figure(_shown, curve, title, steps, log), f"{title} by step"
+    return {curve: components.made_ready(figure, name, ink, wanted) for curve, (figure, name) in drawn.items()}
 
 
 def text_of(run: RunView) -> str | None:
