@@ -32,6 +32,8 @@ from bench.room import Follower
 WATCHERS, SENTENCES, PAUSE = 30, 25, 0.5
 #: The run, and how many seconds of it there are before the first sentence is typed: its curves are to be curves.
 RUN, BEFORE = {"size": "4 layers × 128", "length": "3,000 steps"}, 20.0
+#: Seconds that all watch before somebody types beside them.
+SETTLED = 6.0
 _RUN_ID = re.compile(r"run=([0-9a-f]{32})")
 
 
@@ -103,6 +105,7 @@ async def lesson(server: Server) -> dict[str, float]:
     seats = [Watcher(server.address, "pretrain", run=teacher.run) for _ in range(WATCHERS)]
     await asyncio.gather(*(seat.open() for seat in seats))
     class_ += [asyncio.create_task(seat.follow()) for seat in seats]
+    await asyncio.sleep(SETTLED)
     began, work = time.perf_counter(), seconds_of(server)
     looks, read = (sum(getattr(seat, part) for seat in seats) for part in ("looks", "bytes"))
     beside = await typing(server.address)

@@ -12,6 +12,7 @@ from bert_core.training.live.desk import TrainingDesk
 from bert_core.training.live.folder import RUN_ID, RunFolder, Status
 from bert_core.training.live.specs import Spec, from_json
 from ui import going, notices, rooms, settings, state, visitors
+from ui.turns import TURNS
 
 #: Seconds between two looks at an own run that goes on, at another's, which a whole class may be watching, and at one
 #: that is paused: another tab, or its owner, may play it.
@@ -183,8 +184,9 @@ def ticking(draw: Callable[[], None], seconds: float | None) -> None:
     `draw` must rerun the page. What is chosen inside it goes to a teacher's class from here.
     """
     def draw_and_show() -> None:
-        draw()
-        rooms.publish(st.session_state.get("_page", ""))
+        with TURNS.one(follows=True, patience=SLOW_TICK):
+            draw()
+            rooms.publish(st.session_state.get("_page", ""))
 
     st.fragment(draw_and_show, run_every=seconds)()
 

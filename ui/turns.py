@@ -4,8 +4,9 @@ Python runs one thread at a time. Sixty scripts started together would share it
 in slices and all end last; one after the other they end spread over the same
 time, so half of the class has its picture in half of it. A script that waits
 for the engine gives its turn away meanwhile, so that the engine still sees many
-requests at once. A class that follows its teacher draws after whoever has done
-something: the teacher's own next key among them.
+requests at once. A class that follows its teacher, and pages that look at a run
+by themselves, draw after whoever has done something: the teacher's own next key
+among them.
 """
 
 from __future__ import annotations
@@ -37,18 +38,24 @@ class Turns:
         return getattr(self._mine, "held", False)
 
     @contextmanager
-    def one(self, follows: bool = False) -> Iterator[None]:
-        """Wait for a turn, for as long as patience lasts, and give it back at the end.
+    def one(self, follows: bool = False, patience: float | None = None) -> Iterator[None]:
+        """Wait for a turn, for as long as patience lasts, and give it back at the end; a part of a page is of its turn.
 
         Args:
             follows: this thread waits until nobody does who doesn't follow.
+            patience: seconds, where it has more than others.
         """
-        self._mine.line = int(follows)
+        if getattr(self._mine, "inside", False):
+            yield
+            return
+        self._mine.inside, self._mine.line = True, int(follows)
+        self._mine.patience = self._patience if patience is None else patience
         self._take()
         try:
             yield
         finally:
             self._give()
+            self._mine.inside = False
 
     @contextmanager
     def away(self, unless: bool = False) -> Iterator[None]:
@@ -74,7 +81,7 @@ class Turns:
                 called.set()
             else:
                 line.append(called)
-        called.wait(self._patience)
+        called.wait(self._mine.patience)
         with self._lock:
             self._mine.held = called.is_set()
             if not self._mine.held:

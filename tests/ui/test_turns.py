@@ -108,6 +108,22 @@ def test_who_follows_draws_after_everybody_else_and_in_order():
     assert drawn == [3, 4, 0, 1, 2]
 
 
+def test_a_part_of_a_page_is_drawn_in_its_turn_and_a_part_alone_waits_for_one():
+    turns, drawn = Turns(1, patience=20), []
+    with turns.one():
+        with turns.one(follows=True):
+            assert turns.held
+        assert turns.held, "the page goes on"
+    assert not turns.held
+
+    def work(n):
+        with turns.one(follows=n == 0):  # the part alone, of another session
+            drawn.append(n)
+
+    in_line(turns, 3, work)
+    assert drawn == [1, 2, 0]
+
+
 def test_who_lost_patience_is_not_called():
     turns = Turns(1, patience=0.02)
     with turns.one():
