@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,26 +124,36 @@ def chart(figure: Any, key: str, shows: tables.Numbers | str) -> None:
             the chart's name; or the name alone, where the page has the numbers elsewhere.
     """
     name = shows if isinstance(shows, str) else shows.caption
-    draw(made_ready(figure, name, ink(), charts_wanted()), key)
+    _draw(_made_ready(figure, name, ink(), charts_wanted()), key)
     if not isinstance(shows, str):
         tables.show(shows)
 
 
-def made_ready(figure: Any, name: str, ink: str, wanted: Charts) -> Any:
-    """A plotly figure as a page draws it, which sessions with the same ink and the same wishes may share.
+def shared_chart(make: Callable[[], Any], drawn_of: tuple[Hashable, ...], key: str, name: str) -> None:
+    """As `chart`, for what a whole class may look at: made once for all sessions that see the same.
 
     Args:
+        make: gives the figure.
+        drawn_of: all that the figure depends on, the page's ink and the session's wishes apart.
         name: for who has no pointer.
-        ink: colour of the page's text.
     """
+    _draw(_made_once((key, *drawn_of), name, ink(), charts_wanted(), make), key)
+
+
+@st.cache_resource(show_spinner=False, max_entries=200)
+def _made_once(drawn_of: tuple[Hashable, ...], name: str, ink: str, wanted: Charts, _make: Callable[[], Any]) -> Any:
+    return _made_ready(_make(), name, ink, wanted)
+
+
+def _made_ready(figure: Any, name: str, ink: str, wanted: Charts) -> Any:
     shown = theme.enlarge(theme.on_page(figure, ink), wanted.scale, wanted.highest)
     return shown.update_layout(
         autotypenumbers="strict",  # "12" among words is a word; Streamlit drops the template that says so
         meta={"name": name})  # ready.charts.js reads it
 
 
-def draw(ready: Any, key: str) -> None:
-    """Draw a figure of `made_ready`, which stays as it is."""
+def _draw(ready: Any, key: str) -> None:
+    """Draw a figure, which stays as it is."""
     st.plotly_chart(ready, key=f"f_{key}", theme="streamlit", config={"displayModeBar": False})
 
 

@@ -277,7 +277,7 @@ def drawn(monkeypatch, tmp_path):
         folder.set_arrays("baselines", {key: np.tile([0.9, 0.1], (no + yes, 1)) for key in ("words", "lstm")})
         rows = [Labelled(f"text {n}", "no" if n < no else "yes") for n in range(no + yes)]
         monkeypatch.setattr(finetune_page.runs, "data_of", lambda _run: dataset("own", rows, rows))
-        monkeypatch.setattr(finetune_page.components, "chart", lambda figure, *_: setattr(found, "figure", figure))
+        monkeypatch.setattr(finetune_page.components, "_draw", lambda figure, *_: setattr(found, "figure", figure))
         monkeypatch.setattr(finetune_page.tables, "show_growing", lambda table: setattr(found, "rows", table.rows))
         monkeypatch.setattr(finetune_page.st, "html", lambda words: setattr(found, "words", found.words + words))
         run = training.RunView("", folder, FinetuneSpec("own"), Status("done"), own=True)

@@ -218,7 +218,7 @@ def test_a_class_is_not_told_that_the_teachers_own_text_is_not_theirs(desk, show
 def test_only_runs_on_one_text_lie_over_one_another(desk, monkeypatch, texts, together):
     """Held-out words of two texts are two examinations: neither the curves nor the levels are the other's."""
     drawn = {}
-    monkeypatch.setattr(pretrain_curves.components, "draw", lambda figure, key: drawn.update({key: figure}))
+    monkeypatch.setattr(pretrain_curves.components, "_draw", lambda figure, key: drawn.update({key: figure}))
     ids = []
     for text in texts:
         files = {"text.txt": f"{text} fox runs. It sees the dog.\n\n" * 20} if text else {}
@@ -233,7 +233,7 @@ def test_only_runs_on_one_text_lie_over_one_another(desk, monkeypatch, texts, to
 
 def test_who_looks_at_one_run_shares_its_charts_and_a_further_step_is_drawn_anew(desk, monkeypatch):
     drawn, seen = {}, []
-    monkeypatch.setattr(pretrain_curves.components, "draw", lambda figure, key: drawn.update({key: figure}))
+    monkeypatch.setattr(pretrain_curves.components, "_draw", lambda figure, key: drawn.update({key: figure}))
     run = desk.start("teacher", PretrainSpec())
     for done in (2, 2, 3):
         curves = {name: np.ones(done, dtype=np.float32) for name in pretrain_curves.EMPTY}
@@ -244,6 +244,24 @@ def test_who_looks_at_one_run_shares_its_charts_and_a_further_step_is_drawn_anew
     assert len(seen[0]) == 5
     assert all(figure is seen[0][key] is not seen[2][key] for key, figure in seen[1].items())
     assert [seen[look]["loss"].data[0].x[-1] for look in (1, 2)] == [2, 3]
+
+
+def test_a_class_shares_the_charts_of_a_fine_tuning_until_another_run_stands_beside_it(desk, monkeypatch):
+    drawn, seen = {}, []
+    monkeypatch.setattr(pretrain_curves.components, "_draw", lambda figure, key: drawn.update({key: figure}))
+    run = trained(desk, "teacher", "frozen")
+    for visitor, epoch in (("teacher", "1"), ("student", "1"), ("student", "0")):
+        as_visitor(monkeypatch, visitor)
+        visit("finetune", tune=run, epoch=epoch)
+        seen.append(dict(drawn))
+    first, second, earlier = seen
+    assert set(first) == {"tune_accuracy", "confusion"}
+    assert all(figure is first[key] for key, figure in second.items())
+    assert (earlier["tune_accuracy"] is first["tune_accuracy"], earlier["confusion"] is first["confusion"]) == (
+        True, False)
+    as_visitor(monkeypatch, "teacher")
+    visit("finetune", tune=trained(desk, "teacher", "last"))
+    assert len(drawn["tune_accuracy"].data) == 2 == 1 + len(first["tune_accuracy"].data)
 
 
 def test_a_finished_run_is_found_again_by_a_new_tab_until_it_is_left(desk):

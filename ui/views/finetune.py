@@ -160,11 +160,12 @@ def what_it_reads(task: str) -> None:
 def accuracy(together: list[RunView], newest: RunView) -> None:
     """Test accuracy by epoch over the baselines of the newest run, and over what needs no reading."""
     names = {way: name for name, way in WAYS.items()}
-    curves = []
+    curves, looks = [], []
     for one in together:
         found = one.folder.arrays("curves").get("test_accuracy")
         if found is not None and len(found):
             curves.append(figures.WayCurve(one.spec.way, names[one.spec.way], np.arange(len(found)), found))
+            looks.append((str(one.folder.path), len(found)))
     data = runs.data_of(newest)
     baselines = {key: classification.accuracy(found, data.indices("test"))
                  for key, found in newest.folder.arrays("baselines").items()}
@@ -173,8 +174,9 @@ def accuracy(together: list[RunView], newest: RunView) -> None:
     name, value = without_reading(data)
     rows.append((name, "", value))
     longest = max(runs.epochs_of(one) for one in together)
-    figure = figures.accuracy_figure(curves, baselines, (name, value), longest)
-    components.chart(figure, "tune_accuracy", "Right on the test set by epoch")
+    components.shared_chart(
+        lambda: figures.accuracy_figure(curves, baselines, (name, value), longest),
+        (*looks, *baselines.items(), name, value, longest), "tune_accuracy", "Right on the test set by epoch")
     st.html(f'<p class="bw-small">{within_chance(len(data.test))}</p>')
     tables.show_growing(tables.Numbers("Right on the test set", ("way", "epoch", "right on the test set"), rows))
 

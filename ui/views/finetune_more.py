@@ -37,9 +37,9 @@ def errors(run: RunView, epoch: int) -> None:
     classes = data.indices("test")
     left, right = st.columns([1, 1.4], gap="large")
     with left:
-        table = classification.confusion(found, classes)
-        components.chart(figures.confusion_figure(table, data.labels, components.ink()), "confusion",
-                         "True and given classes of the test sentences")
+        components.shared_chart(
+            lambda: figures.confusion_figure(classification.confusion(found, classes), data.labels, components.ink()),
+            (str(run.folder.path), epoch), "confusion", "True and given classes of the test sentences")
     wrong = classification.mistakes(found, classes)
     with right:
         st.html(f'<p class="bw-result">{len(wrong)} of {len(classes)} test sentences got the wrong class '

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -19,8 +20,6 @@ from ui import components, controls, notices, tables
 from ui.training import RunView
 from ui.views import pretrain_runs
 
-#: The curves below: title, and whether the axis is logarithmic.
-SMALL = {"nsp_loss": ("NSP loss (nats)", False), "lr": ("learning rate", False), "gradient": ("gradient norm", True)}
 #: Pairs of a batch that are shown.
 SHOWN_PAIRS = 5
 EMPTY = {name: np.zeros(0, dtype=np.float32) for name in (
@@ -56,60 +55,33 @@ def curves(run: RunView | None, spec: PretrainSpec, under: RunView | None) -> No
     if not any(len(one.curves["loss"]) for one in shown):  # no run, or one that still waits for the trainer
         notices.note("The curves begin with the first steps: words guessed right, losses, learning rate, gradient.")
         return
-    looks = tuple(Look(str(one.folder.path), one is under, len(seen.curves["loss"]), len(seen.curves["held_step"]))
-                  for one, seen in zip(runs, shown))
+    levels = runs[0].folder.values("levels")
     steps = max(spec.steps, *(one.spec.steps for one in runs))
-    drawn = charts(looks, runs[0].folder.values("levels"), steps, components.ink(), components.charts_wanted(), shown)
+    looks = tuple((str(one.folder.path), one is under, len(seen.curves["loss"]), len(seen.curves["held_step"]))
+                  for one, seen in zip(runs, shown))
+    drawn_of = (looks, steps, *(levels or {}).items())
     left, right = st.columns([1.15, 1])
     with left:
-        components.draw(drawn["accuracy"], "accuracy")
+        components.shared_chart(
+            lambda: figures.with_whole_names(figures.accuracy_figure(shown, accuracy_levels(levels), steps)),
+            drawn_of, "accuracy", "Held-out words guessed right by step")
         counts = runs[0].folder.values("scored")
         if counts:
             st.html(f'<p class="bw-small">{what_is_scored(**counts)}</p>')
     with right:
-        components.draw(drawn["loss"], "loss")
-    for column, curve in zip(st.columns(3), SMALL):
+        components.shared_chart(
+            lambda: figures.with_whole_names(figures.loss_figure(shown, loss_levels(levels), steps)),
+            drawn_of, "loss", "Loss by step")
+    kinds = (("nsp_loss", "NSP loss (nats)", False), ("lr", "learning rate", False),
+             ("gradient", "gradient norm", True))
+    for column, (curve, title, log) in zip(st.columns(3), kinds):
         with column:
             if curve == "nsp_loss" and not any(one.spec.nsp for one in runs):
                 notices.note("No NSP loss to draw: this run leaves it out.")
             else:
-                components.draw(drawn[curve], curve)
+                components.shared_chart(functools.partial(figures.small_figure, shown, curve, title, steps, log),
+                                        drawn_of, curve, f"{title} by step")
     numbers(shown)
-
-
-class Look(NamedTuple):
-    """How far a run has come: what its charts show.
-
-    Attributes:
-        run: its folder.
-        before: whether it lies under another.
-        steps, probes: how many steps it has done, and how often it was tried on held-out lines.
-    """
-
-    run: str
-    before: bool
-    steps: int
-    probes: int
-
-
-@st.cache_resource(show_spinner=False, max_entries=24)
-def charts(
-    looks: tuple[Look, ...], levels: dict[str, float] | None, steps: int, ink: str, wanted: components.Charts,
-    _shown: list[RunCurves],
-) -> dict[str, Any]:
-    """All curves of these runs as a page draws them: a class that looks at its teacher's run draws them once.
-
-    Args:
-        looks: what `_shown` holds.
-        levels: of the run's text.
-    """
-    accuracy = figures.accuracy_figure(_shown, accuracy_levels(levels), steps)
-    loss = figures.loss_figure(_shown, loss_levels(levels), steps)
-    drawn = {"accuracy": (figures.with_whole_names(accuracy), "Held-out words guessed right by step"),
-             "loss": (figures.with_whole_names(loss), "Loss by step")}
-    for curve, (title, log) in SMALL.items():
-        drawn[curve] = figures.small_figure(_shown, curve, title, steps, log), f"{title} by step"
-    return {curve: components.made_ready(figure, name, ink, wanted) for curve, (figure, name) in drawn.items()}
 
 
 def text_of(run: RunView) -> str | None:
