@@ -32,21 +32,22 @@ from bench.room import Follower
 WATCHERS, SENTENCES, PAUSE = 30, 25, 0.5
 #: The run, and how many seconds of it there are before the first sentence is typed: its curves are to be curves.
 RUN, BEFORE = {"size": "4 layers × 128", "length": "3,000 steps"}, 20.0
-#: Seconds that all watch before somebody types beside them.
-SETTLED = 6.0
 _RUN_ID = re.compile(r"run=([0-9a-f]{32})")
 
 
 class Watcher(Follower):
-    """Looks at the Pre-train page, whose sentence is the film's."""
+    """Looks at the Pre-train page."""
 
     bytes = looks = 0
     play, run, ended = "", "", False
 
+    async def _read(self, text: str | None) -> None:
+        """Read the first picture to its end, with the pace that it asks for."""
+        while not self.looks:
+            self._take(await self.socket.recv())
+
     def note(self, element: Element) -> None:
-        """Remember the button that starts a run, and any field as the sentence's."""
-        if element.HasField("text_input"):
-            self.text_input = element.text_input.id
+        """Remember the button that starts a run."""
         if element.HasField("button") and element.button.label == "Play":
             self.play = element.button.id
 
@@ -54,6 +55,8 @@ class Watcher(Follower):
         super()._take(raw)
         self.bytes += len(raw)
         message = ForwardMsg.FromString(raw)
+        if message.WhichOneof("type") == "delta":
+            self.note(message.delta.new_element)
         if message.WhichOneof("type") == "page_info_changed":
             found = _RUN_ID.search(message.page_info_changed.query_string)
             self.run = found.group(1) if found else self.run
@@ -105,7 +108,6 @@ async def lesson(server: Server) -> dict[str, float]:
     seats = [Watcher(server.address, "pretrain", run=teacher.run) for _ in range(WATCHERS)]
     await asyncio.gather(*(seat.open() for seat in seats))
     class_ += [asyncio.create_task(seat.follow()) for seat in seats]
-    await asyncio.sleep(SETTLED)
     began, work = time.perf_counter(), seconds_of(server)
     looks, read = (sum(getattr(seat, part) for seat in seats) for part in ("looks", "bytes"))
     beside = await typing(server.address)

@@ -54,6 +54,12 @@ def test_a_page_only_puts_things_together(page):
     assert len(text.splitlines()) < 80
 
 
+def test_no_form_is_emptied_by_the_browser():
+    """It does so at the first of two clicks; a busy server takes the second one's words, none, for both."""
+    found = [path.name for path in (ROOT / "ui").rglob("*.py") if "clear_on_submit=True" in path.read_text("utf-8")]
+    assert found == []
+
+
 def test_every_page_of_the_design_is_there():
     wanted = {"tokens", "embeddings", "masking", "attention", "compare", "cls", "meaning", "pretrain", "finetune",
               "tasks", "family", "code", "class"}

@@ -349,7 +349,7 @@ def _vote(code: str, seat: str, poll: Poll, guess: str) -> None:
     if poll.revealed:
         st.html("".join(f'<p class="bw-room">{html.escape(line)}</p>' for line in _outcome(poll)))
         return
-    with st.form(f"_poll{poll.number}", border=False, clear_on_submit=True):
+    with st.form(f"_poll{poll.number}", border=False):
         st.html(f'<p class="bw-ask">{html.escape(poll.text)}</p>')
         key = f"_guess{poll.number}"
         st.text_input("Your guess for the gap: one word", key=key, max_chars=30)
@@ -377,8 +377,12 @@ def _outcome(poll: Poll) -> list[str]:
 
 def _take_guess(code: str, seat: str, key: str, poll: Poll) -> None:
     """Send the guess in the field of that key, and keep what there is to say about it for as long as this poll runs."""
+    this, (said, _) = f"{code} {poll.number}", st.session_state.get("_guess_said", ("", ""))
+    if said == this and not st.session_state[key].strip():
+        return  # the second click of two
     try:
         line = _counted(registry().guess(code, seat, poll.number, st.session_state[key]))
+        st.session_state[key] = ""  # by the browser it may be empty before the server has read it, as in class_own.py
     except RoomError as problem:
         line = f'<p class="bw-notice bw-problem" role="alert">{html.escape(str(problem))}</p>'
-    st.session_state["_guess_said"] = (f"{code} {poll.number}", line)
+    st.session_state["_guess_said"] = (this, line)

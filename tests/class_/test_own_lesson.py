@@ -220,6 +220,15 @@ def test_views_that_were_looked_at_become_steps_that_open_them_again():
     assert set(at.query_params) == {"text", "k", "doing", "plan"}  # what is as usual is not in the address
 
 
+def test_a_form_is_emptied_when_its_step_is_there_and_a_second_click_adds_none():
+    at = visit("masking", text=BARKED)
+    add(back_in_class(at), "Read.", "It barks.")
+    for again in (("Read.", "It barks."), ("", "")):
+        assert [at.text_area(key=f"_plan_{field}").value for field in ("do", "notice")] == ["", ""]
+        add(at, *again)
+    assert [(step.do, step.notice) for step in held(at).steps] == [("Read.", "It barks.")]
+
+
 def test_a_control_that_was_changed_since_is_put_back_where_the_step_had_it():
     at = visit("masking", text=BARKED)
     add(back_in_class(at), "Read.")

@@ -103,7 +103,7 @@ def _add(lesson: OwnLesson, words: dict[str, Any]) -> None:
         notices.note(f"A lesson has at most {MOST_STEPS} steps.")
         return
     draw(small(f"You looked at {in_words(view)} last."))
-    with st.form("_plan_add", border=False, clear_on_submit=True):
+    with st.form("_plan_add", border=False):
         st.text_area("To do", key="_plan_do", max_chars=MOST_WORDS, height=100, placeholder=words["do"])
         st.text_area("To notice", key="_plan_notice", max_chars=MOST_WORDS, height=100, placeholder=words["notice"])
         st.form_submit_button(f"Add as step {len(lesson.steps) + 1}", type="primary", on_click=_append,
@@ -117,9 +117,13 @@ def _name(lesson: OwnLesson, key: str) -> None:
 def _append(lesson: OwnLesson, view: View) -> None:
     step = own_lesson.step_here(st.session_state["_plan_do"], st.session_state["_plan_notice"], view)
     before = own_lesson.now(lesson).steps
-    if before and before[-1].view == step.view and not (step.do or step.notice):
-        return  # the second click of two, on a form that the first has emptied
-    own_lesson.change(lesson, steps=(*before, step))
+    is_again = before and (before[-1] == step or before[-1].view == step.view and not (step.do or step.notice))
+    if not is_again:  # the second click of two
+        own_lesson.change(lesson, steps=(*before, step))
+    if own_lesson.now(lesson).steps[-1:] == (step,):
+        # Not by the browser: it empties the form at the first of two clicks, and where the server is busy the second
+        # one's words, none, take the place of the first one's.
+        st.session_state["_plan_do"] = st.session_state["_plan_notice"] = ""
 
 
 # --- to others, and for later ------------------------------------------------
