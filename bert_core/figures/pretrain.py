@@ -15,7 +15,7 @@ LEVEL_COLOUR = theme.NEUTRAL
 #: Steps that a running average goes back, the newest among them.
 AVERAGED = 20
 #: Points of a curve that has a value for every step: about as many as a chart has pixels. Whoever watches a run is sent
-#: its curves at every look. Of the longest run no step is left out of both its neighbours' running averages.
+#: its curves at every look. Each step of the longest run is in the running average of one that is drawn.
 MOST_POINTS = 400
 #: Characters of a run's name in a line of the legend, what a phone's chart holds; and pixels of a further line.
 LONGEST_LINE, LINE_HEIGHT = 38, 20

@@ -194,6 +194,16 @@ def test_above_the_film_stands_what_the_last_held_out_measure_said(monkeypatch, 
     assert "Step 20 of 3,000. Held-out words guessed right: 34 %." in said(visit("pretrain", run=desk.id))
 
 
+def test_a_look_at_a_run_waits_behind_whoever_has_done_something(monkeypatch, tmp_path):
+    desk, turns = OneRun(tmp_path), []
+    monkeypatch.setattr(training, "desk", lambda: desk)
+    desk.folder.set_status(Status("running", 20, 3000))
+    taken = training.TURNS.one
+    monkeypatch.setattr(training.TURNS, "one", lambda **how: turns.append(how) or taken(**how))
+    assert "Step 20 of 3,000" in said(visit("pretrain", run=desk.id))
+    assert turns[-1] == {"follows": True, "patience": training.SLOW_TICK}
+
+
 def test_an_own_text_that_is_refused_is_said_beside_its_field_and_on_the_page():
     """A phone shows no more of the popover than the field, and nothing of it when it is closed."""
     at = visit("pretrain")

@@ -117,8 +117,8 @@ def _name(lesson: OwnLesson, key: str) -> None:
 def _append(lesson: OwnLesson, view: View) -> None:
     step = own_lesson.step_here(st.session_state["_plan_do"], st.session_state["_plan_notice"], view)
     before = own_lesson.now(lesson).steps
-    is_again = before and (before[-1] == step or before[-1].view == step.view and not (step.do or step.notice))
-    if not is_again:  # the second click of two
+    is_second_click = before and (before[-1] == step or before[-1].view == step.view and not (step.do or step.notice))
+    if not is_second_click:
         own_lesson.change(lesson, steps=(*before, step))
     if own_lesson.now(lesson).steps[-1:] == (step,):
         # Not by the browser: it empties the form at the first of two clicks, and where the server is busy the second
